@@ -1,0 +1,3 @@
+module jobset.test/pause
+
+go 1.26.0

@@ -1,0 +1,49 @@
+"""Every name that the JobSet API gives to groups, labels, annotations and objects: one home for each constant.
+
+Source: JobSet ``v1alpha2`` as served by the Go controller. Nothing outside this module spells one of them.
+"""
+
+from typing import Final
+
+GROUP: Final = 'jobset.x-k8s.io'
+VERSION: Final = 'v1alpha2'
+API_VERSION: Final = f'{GROUP}/{VERSION}'
+KIND: Final = 'JobSet'
+PLURAL: Final = 'jobsets'
+CRD_NAME: Final = f'{PLURAL}.{GROUP}'
+
+CONTROLLER_NAME: Final = 'jobset.sigs.k8s.io/jobset-controller'
+"""The value of ``spec.managedBy`` that means us; any other value means somebody else."""
+
+FIELD_MANAGER: Final = 'jobset'
+"""Under which name our writes stand in ``metadata.managedFields``: the one the Go controller's writes stand under."""
+
+LABELS: Final = 'jobset.sigs.k8s.io'
+JOBSET_NAME: Final = f'{LABELS}/jobset-name'
+JOBSET_UID: Final = f'{LABELS}/jobset-uid'
+REPLICATED_JOB_NAME: Final = f'{LABELS}/replicatedjob-name'
+REPLICATED_JOB_REPLICAS: Final = f'{LABELS}/replicatedjob-replicas'
+GLOBAL_REPLICAS: Final = f'{LABELS}/global-replicas'
+JOB_INDEX: Final = f'{LABELS}/job-index'
+JOB_GLOBAL_INDEX: Final = f'{LABELS}/job-global-index'
+JOB_KEY: Final = f'{LABELS}/job-key'
+RESTART_ATTEMPT: Final = f'{LABELS}/restart-attempt'
+JOB_RESTART_ATTEMPT: Final = f'{LABELS}/job-restart-attempt'
+GROUP_NAME: Final = f'{LABELS}/group-name'
+GROUP_REPLICAS: Final = f'{LABELS}/group-replicas'
+JOB_GROUP_INDEX: Final = f'{LABELS}/job-group-index'
+COORDINATOR: Final = f'{LABELS}/coordinator'
+PRIORITY: Final = f'{LABELS}/priority'
+
+PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
+EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
+NODE_SELECTOR_STRATEGY: Final = f'{PLACEMENT}/node-selector'
+NAMESPACED_JOB: Final = f'{PLACEMENT}/namespaced-job'
+NO_SCHEDULE: Final = f'{PLACEMENT}/no-schedule'
+
+MUTATING_CONFIGURATION: Final = 'jobset-mutating-webhook-configuration'
+VALIDATING_CONFIGURATION: Final = 'jobset-validating-webhook-configuration'
+MUTATE_JOBSET_PATH: Final = '/mutate-jobset-x-k8s-io-v1alpha2-jobset'
+VALIDATE_JOBSET_PATH: Final = '/validate-jobset-x-k8s-io-v1alpha2-jobset'
+MUTATE_POD_PATH: Final = '/mutate--v1-pod'
+VALIDATE_POD_PATH: Final = '/validate--v1-pod'

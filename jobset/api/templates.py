@@ -1,0 +1,90 @@
+"""What policies read of the Job and claim templates inside a JobSet: partial views, never written back."""
+
+import enum
+
+import msgspec
+
+
+class CompletionMode(enum.StrEnum):
+    """Whether the pods of a Job have indexes."""
+
+    INDEXED = 'Indexed'
+    NON_INDEXED = 'NonIndexed'
+
+
+class TemplateMeta(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``metadata`` of an embedded template."""
+
+    name: str = ''
+    namespace: str = ''
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+
+
+class VolumeMount(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """Where a container mounts which volume."""
+
+    name: str = ''
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A container, an init container or a sidecar."""
+
+    name: str = ''
+    volume_mounts: tuple[VolumeMount, ...] | None = None
+
+
+class Volume(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A volume of the pod, whatever is behind it."""
+
+    name: str = ''
+
+
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """``spec`` of the pod template."""
+
+    containers: tuple[Container, ...] | None = None
+    init_containers: tuple[Container, ...] | None = None
+    volumes: tuple[Volume, ...] | None = None
+    restart_policy: str | None = None
+    node_selector: dict[str, str] | None = None
+    tolerations: tuple[dict[str, object], ...] | None = None
+    scheduling_gates: tuple[dict[str, object], ...] | None = None
+
+    @property
+    def mounted(self) -> frozenset[str]:
+        """The names of all volumes that some container or init container mounts."""
+        every = (self.containers or ()) + (self.init_containers or ())
+        return frozenset(mount.name for container in every for mount in container.volume_mounts or ())
+
+
+class PodTemplate(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """The pod template of a Job."""
+
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """``spec`` of a Job."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    completion_mode: str | None = None
+    backoff_limit: int | None = None
+    pod_replacement_policy: str | None = None
+    template: PodTemplate = msgspec.field(default_factory=PodTemplate)
+
+
+class JobTemplate(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """The template of a child Job."""
+
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: JobSpec = msgspec.field(default_factory=JobSpec)
+
+
+class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """A PersistentVolumeClaim that the set makes."""
+
+    metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
+    spec: msgspec.Raw | None = None

@@ -1,0 +1,144 @@
+"""What to do about failed Jobs.
+
+Source: JobSet API, ``failurePolicy``. Rules are tried in order; the first that fits any failed Job decides, with the
+Job among the fitting ones that failed first. Where no rule fits the set restarts, while restarts are left.
+"""
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from jobset.api import features, jobs, types
+from jobset.core import conditions, plan, status
+
+
+class Question(NamedTuple):
+    """Whether a failure message matches a pattern: answered beforehand, because matching takes its time."""
+
+    pattern: str
+    message: str
+
+
+class Decision(NamedTuple):
+    """The answer to a failure: ``rule`` is None where the default applies."""
+
+    rule: types.FailurePolicyRule | None
+    job: jobs.Job
+
+    @property
+    def action(self) -> types.Action:
+        """What is to be done."""
+        return types.Action(self.rule.action) if self.rule else types.Action.RESTART_JOBSET
+
+    @property
+    def reason(self) -> str:
+        """The reason of the condition that tells of a restart."""
+        return f'FailurePolicy_{self.rule.name}' if self.rule else 'DefaultFailurePolicy'
+
+
+def questions(jobset: types.JobSet, failed: Iterable[jobs.Job]) -> frozenset[Question]:
+    """Everything about patterns that :func:`decide` may want to know."""
+    policy = jobset.spec.failure_policy
+    patterns = {pattern for rule in policy.rules for pattern in rule.on_job_failure_message_patterns} if policy else ()
+    if not patterns:
+        return frozenset()
+    messages = {_failure(job).message for job in failed}
+    return frozenset(Question(pattern, message) for pattern in patterns for message in messages)
+
+
+def decide(
+    policy: types.FailurePolicy,
+    failed: Iterable[jobs.Job],
+    answers: Mapping[Question, bool],
+) -> Decision:
+    """Which rule answers the failures, and for which Job. A question without an answer counts as no match."""
+    in_time = sorted(failed, key=_by_time)
+    for rule in policy.rules:
+        for job in in_time:
+            if _fits(rule, job, answers):
+                return Decision(rule, job)
+    return Decision(None, in_time[0])
+
+
+def first(failed: Iterable[jobs.Job]) -> jobs.Job:
+    """The Job that failed first; of several in the same second the one whose name sorts first."""
+    return min(failed, key=_by_time)
+
+
+def apply(
+    draft: status.Draft,
+    jobset: types.JobSet,
+    failed: Iterable[jobs.Job],
+    *,
+    answers: Mapping[Question, bool],
+    gates: features.FeatureGates,
+) -> None:
+    """Write the answer to the failures into the draft.
+
+    Raises:
+        plan.PassStoppedError: the rule restarts single Jobs, which these feature gates do not allow.
+    """
+    policy = jobset.spec.failure_policy
+    if policy is None:
+        fail(draft, 'FailedJobs', _text('jobset failed due to one or more job failures', first(failed)))
+        return
+    decision = decide(policy, failed, answers)
+    match decision.action:
+        case types.Action.FAIL_JOBSET:
+            text = _text('applying FailJobSet failure policy action', decision.job)
+            fail(draft, 'FailJobSetFailurePolicyAction', text)
+        case types.Action.RESTART_JOBSET:
+            if draft.current.restarts_count_towards_max >= policy.max_restarts:
+                text = _text('jobset failed due to reaching max number of restarts', decision.job)
+                fail(draft, 'ReachedMaxRestarts', text)
+            else:
+                _restart(draft, decision, towards_max=True)
+        case types.Action.RESTART_JOBSET_AND_IGNORE_MAX_RESTARTS:
+            _restart(draft, decision, towards_max=False)
+        case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS:
+            raise plan.PassStoppedError(
+                f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is '
+                f'{"not built yet" if gates.restart_job else "off"}; use {types.Action.RESTART_JOBSET} instead'
+            )
+
+
+def fail(draft: status.Draft, reason: str, message: str) -> None:
+    """End the JobSet as failed."""
+    draft.end(conditions.failed(reason, message), conditions.RESTART_FAILED, types.TerminalState.FAILED)
+
+
+def _restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:
+    text = _text(f'applying {decision.action} failure policy action', decision.job)
+    draft.count_restart(towards_max=towards_max)
+    draft.set(conditions.restarting(decision.reason, text))
+    draft.tell(plan.EventType.WARNING, f'{decision.action}FailurePolicyAction', text)
+
+
+def _text(what: str, job: jobs.Job) -> str:
+    return f'{what} (first failed job: {job.metadata.name})'
+
+
+def _failure(job: jobs.Job) -> jobs.Condition:
+    ending = job.ending
+    if ending is None:
+        raise ValueError(f'Job {job.metadata.name} has not ended')
+    return ending
+
+
+def _by_time(job: jobs.Job) -> tuple[datetime.datetime, str]:
+    time = _failure(job).last_transition_time
+    # A Job controller always writes the time; one who does not is taken to have failed before all others.
+    return (conditions.parsed(time) if time else datetime.datetime.min.replace(tzinfo=datetime.UTC), job.metadata.name)
+
+
+def _fits(rule: types.FailurePolicyRule, job: jobs.Job, answers: Mapping[Question, bool]) -> bool:
+    failure = _failure(job)
+    if rule.on_job_failure_reasons and failure.reason not in rule.on_job_failure_reasons:
+        return False
+    patterns = rule.on_job_failure_message_patterns
+    if patterns and not any(answers.get(Question(pattern, failure.message), False) for pattern in patterns):
+        return False
+    replicated_job = job.metadata.labels.replicated_job
+    if not replicated_job:
+        return False
+    return not rule.target_replicated_jobs or replicated_job in rule.target_replicated_jobs

@@ -1,0 +1,191 @@
+"""What is known of the child Jobs of one JobSet, kept up to date change by change.
+
+A JobSet may have thousands of Jobs, and each of them changes several times. What a pass needs of them - counters, and
+the few that call for action - is therefore kept here as Jobs come, change and go, so that a pass costs as much as what
+changed and not as much as the JobSet is large.
+
+Source of the classification: JobSet reconcile, buckets of child Jobs. A Job belongs to the attempt that its
+``restart-attempt`` label names; within an attempt the first true one of its ``Complete`` and ``Failed`` conditions
+decides. ``deletionTimestamp``, ``FailureTarget``, ``SuccessCriteriaMet`` and ``Suspended`` do not.
+"""
+
+import dataclasses
+import re
+from collections.abc import Iterator
+
+from jobset.api import jobs, types
+from jobset.core import children
+
+_ATTEMPT = re.compile(r'[+-]?[0-9]+', re.ASCII)
+
+
+@dataclasses.dataclass(slots=True)
+class Tally:
+    """How many Jobs of one replicated job are in which state; see ``status.replicatedJobsStatus``."""
+
+    ready: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    active: int = 0
+    suspended: int = 0
+
+    def add(self, other: 'Tally', sign: int = 1) -> None:
+        """Count ``other`` in, or with ``sign=-1`` out."""
+        self.ready += sign * other.ready
+        self.succeeded += sign * other.succeeded
+        self.failed += sign * other.failed
+        self.active += sign * other.active
+        self.suspended += sign * other.suspended
+
+
+@dataclasses.dataclass(slots=True)
+class Cohort:
+    """The Jobs of one attempt. Each is in ``members``, and in exactly one of active, failed and succeeded."""
+
+    members: dict[str, jobs.Job] = dataclasses.field(default_factory=dict)
+    staying: dict[str, jobs.Job] = dataclasses.field(default_factory=dict)
+    """Those that are not being deleted."""
+
+    active: dict[str, jobs.Job] = dataclasses.field(default_factory=dict)
+    suspended: dict[str, jobs.Job] = dataclasses.field(default_factory=dict)
+    """Those of the active ones whose spec says so."""
+
+    failed: dict[str, jobs.Job] = dataclasses.field(default_factory=dict)
+    tallies: dict[str, Tally] = dataclasses.field(default_factory=dict)
+    """By name of the replicated job."""
+
+    @property
+    def succeeded(self) -> int:
+        """How many Jobs completed."""
+        return len(self.members) - len(self.active) - len(self.failed)
+
+    def tally(self, replicated_job: str) -> Tally:
+        """The counters of a replicated job; zeros where it has no Jobs."""
+        return self.tallies.get(replicated_job) or Tally()
+
+    def put(self, job: jobs.Job) -> None:
+        """Take in a Job that is not here yet."""
+        name = job.metadata.name
+        self.members[name] = job
+        if job.metadata.deletion_timestamp is None:
+            self.staying[name] = job
+        ending = job.ending
+        if ending is None:
+            self.active[name] = job
+            if job.spec.suspend:
+                self.suspended[name] = job
+        elif ending.type == jobs.JobCondition.FAILED:
+            self.failed[name] = job
+        self.tallies.setdefault(job.metadata.labels.replicated_job, Tally()).add(_counted(job))
+
+    def drop(self, job: jobs.Job) -> None:
+        """Take out a Job that is here."""
+        name = job.metadata.name
+        for group in (self.members, self.staying, self.active, self.suspended, self.failed):
+            group.pop(name, None)
+        self.tallies[job.metadata.labels.replicated_job].add(_counted(job), sign=-1)
+
+
+class Family:
+    """The child Jobs of one JobSet. Changed only by :meth:`put` and :meth:`drop`, in the order of observation."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[str, jobs.Job] = {}
+        self.cohorts: dict[int, Cohort] = {}
+        self.malformed: dict[str, jobs.Job] = {}
+        """Jobs whose attempt cannot be told: while there is one, nothing is decided."""
+
+        self._membership = 0
+        self._expected: tuple[tuple[str, int], tuple[tuple[children.Child, ...], ...]] | None = None
+        self._missing: tuple[tuple[int, int], tuple[tuple[children.Child, ...], ...]] | None = None
+
+    def put(self, job: jobs.Job) -> None:
+        """A Job was observed, for the first time or changed."""
+        known = self.jobs.get(job.metadata.name)
+        if known is None:
+            self._membership += 1
+        else:
+            self._leave(known)
+        self.jobs[job.metadata.name] = job
+        attempt = attempt_of(job)
+        if attempt is None:
+            self.malformed[job.metadata.name] = job
+        else:
+            self.cohorts.setdefault(attempt, Cohort()).put(job)
+
+    def drop(self, job: jobs.Job) -> None:
+        """A Job is gone. Ignored when another one has its name by now."""
+        known = self.jobs.get(job.metadata.name)
+        if known is None or known.metadata.uid != job.metadata.uid:
+            return
+        self._membership += 1
+        del self.jobs[job.metadata.name]
+        self._leave(known)
+
+    def _leave(self, known: jobs.Job) -> None:
+        attempt = attempt_of(known)
+        if attempt is None:
+            del self.malformed[known.metadata.name]
+            return
+        cohort = self.cohorts[attempt]
+        cohort.drop(known)
+        if not cohort.members:
+            del self.cohorts[attempt]
+
+    def current(self, restarts: int) -> Cohort:
+        """The Jobs of the running attempt. An attempt that the status does not know of yet counts as current."""
+        newer = [cohort for attempt, cohort in self.cohorts.items() if attempt >= restarts]
+        if len(newer) == 1:
+            return newer[0]
+        merged = Cohort()
+        for cohort in newer:
+            for job in cohort.members.values():
+                merged.put(job)
+        return merged
+
+    def previous(self, restarts: int) -> Iterator[Cohort]:
+        """The attempts before the running one of which Jobs are left."""
+        return (cohort for attempt, cohort in self.cohorts.items() if attempt < restarts)
+
+    def missing(self, jobset: types.JobSet) -> tuple[tuple[children.Child, ...], ...]:
+        """The wanted Jobs under whose names we have none, by replicated job.
+
+        Only membership and the spec decide this, so the answer is kept until one of them changes.
+        """
+        wanted_at = (jobset.metadata.uid, jobset.metadata.generation)
+        if self._expected is None or self._expected[0] != wanted_at:
+            self._expected, self._missing = (wanted_at, children.expected(jobset)), None
+        missing_at = (jobset.metadata.generation, self._membership)
+        if self._missing is None or self._missing[0] != missing_at:
+            lists = tuple(
+                tuple(child for child in wanted if child.name not in self.jobs) for wanted in self._expected[1]
+            )
+            self._missing = (missing_at, lists)
+        return self._missing[1]
+
+
+def attempt_of(job: jobs.Job) -> int | None:
+    """The restart attempt that a Job was made for; None when its label is not a number."""
+    label = job.metadata.labels.restart_attempt
+    return int(label) if _ATTEMPT.fullmatch(label) else None
+
+
+def _counted(job: jobs.Job) -> Tally:
+    """What one Job adds to the counters. They overlap: a ready Job is active, too."""
+    ending = job.ending
+    if ending is not None:
+        failed = ending.type == jobs.JobCondition.FAILED
+        return Tally(failed=int(failed), succeeded=int(not failed))
+    return Tally(
+        ready=int(is_ready(job)),
+        active=int((job.status.active or 0) > 0),
+        suspended=int(bool(job.spec.suspend)),
+    )
+
+
+def is_ready(job: jobs.Job) -> bool:
+    """Whether as many pods are ready or done as run at a time. A Job without parallelism is ready at once."""
+    wanted = 1 if job.spec.parallelism is None else job.spec.parallelism
+    if job.spec.completions is not None:
+        wanted = min(wanted, job.spec.completions)
+    return (job.status.succeeded or 0) + (job.status.ready or 0) >= wanted

@@ -1,0 +1,174 @@
+"""How a child Job is built from its replicated job.
+
+Source: JobSet API, construction of child Jobs. Nothing is defaulted here: that is for admission and the API server.
+Labels and annotations of the JobSet itself are not handed down, but for exclusive placement.
+"""
+
+import hashlib
+import itertools
+from typing import NamedTuple, cast
+
+import msgspec
+
+from jobset.api import keys, types
+from jobset.core import children, network, volumes
+
+_Object = dict[str, object]
+
+
+def job_key(namespace: str, job_name: str) -> str:
+    """The hash by which all pods of one Job are found: lower-case hex SHA-1 of ``<namespace>/<job name>``."""
+    return hashlib.sha1(f'{namespace}/{job_name}'.encode(), usedforsecurity=False).hexdigest()
+
+
+class _Place(NamedTuple):
+    """What the Jobs of one replicated job have in common, worked out once."""
+
+    template: _Object
+    spec: _Object
+    pod_template: _Object
+    pod_spec: _Object
+    fixed: dict[str, str]
+    """Written as labels and annotations, on Job and pod template alike."""
+
+    exclusive: dict[str, str]
+    """Written as annotations only."""
+
+    before: int
+    """Replicas of all earlier replicated jobs."""
+
+    before_in_group: int
+
+
+class Factory:
+    """Builds the child Jobs of one JobSet for its running attempt."""
+
+    def __init__(self, jobset: types.JobSet) -> None:
+        self._jobset = jobset
+        self._places = [_place(jobset, position) for position in range(len(jobset.spec.replicated_jobs))]
+        self._owners = [network.owner_reference(jobset)]
+
+    def build(self, child: children.Child) -> _Object:
+        """The Job in full. Parts that all Jobs share are shared: encode it, don't change it."""
+        place = self._places[child.position]
+        marks = place.fixed | {
+            keys.JOB_INDEX: str(child.job_index),
+            keys.JOB_GLOBAL_INDEX: str(place.before + child.job_index),
+            keys.JOB_GROUP_INDEX: str(place.before_in_group + child.job_index),
+            keys.JOB_KEY: job_key(self._jobset.metadata.namespace, child.name),
+        }
+        notes: _Object = {**place.exclusive, **marks}
+        job_meta = _of(place.template, 'metadata')
+        pod_meta = _of(place.pod_template, 'metadata')
+        annotations = _of(job_meta, 'annotations') | notes
+        return {
+            'apiVersion': 'batch/v1',
+            'kind': 'Job',
+            'metadata': {
+                'name': child.name,
+                'namespace': self._jobset.metadata.namespace,
+                'labels': _of(job_meta, 'labels') | marks,
+                'annotations': annotations,
+                'ownerReferences': self._owners,
+            },
+            'spec': place.spec
+            | {
+                'suspend': self._jobset.suspended,
+                'template': place.pod_template
+                | {
+                    'metadata': pod_meta
+                    | {
+                        'labels': _of(pod_meta, 'labels') | marks,
+                        'annotations': _of(pod_meta, 'annotations') | notes,
+                    },
+                    'spec': self._placed(place.pod_spec, child, annotations),
+                },
+            },
+        }
+
+    def _placed(self, pod_spec: _Object, child: children.Child, annotations: _Object) -> _Object:
+        """The pod spec, bound to prepared nodes where the node-selector strategy asks for it."""
+        if not uses_node_selectors(annotations):
+            return pod_spec
+        selector = {keys.NAMESPACED_JOB: f'{self._jobset.metadata.namespace}_{child.name}'}
+        tolerations = cast(list[object], pod_spec.get('tolerations') or [])
+        return pod_spec | {
+            'nodeSelector': _of(pod_spec, 'nodeSelector') | selector,
+            'tolerations': [*tolerations, PLACEMENT_TOLERATION],
+        }
+
+
+PLACEMENT_TOLERATION = {'key': keys.NO_SCHEDULE, 'operator': 'Exists', 'effect': 'NoSchedule'}
+"""Lets pods onto nodes that were reserved for exclusive placement."""
+
+
+def uses_node_selectors(annotations: _Object) -> bool:
+    """Whether these annotations of a Job ask for exclusive placement on nodes that were prepared beforehand."""
+    return keys.EXCLUSIVE_TOPOLOGY in annotations and keys.NODE_SELECTOR_STRATEGY in annotations
+
+
+def _of(parent: _Object, key: str) -> _Object:
+    """A map inside a template; empty where it is absent or null."""
+    return cast(_Object, parent.get(key) or {})
+
+
+def _place(jobset: types.JobSet, position: int) -> _Place:
+    replicated_jobs = jobset.spec.replicated_jobs
+    job = replicated_jobs[position]
+    earlier = replicated_jobs[:position]
+    template = cast(_Object, msgspec.json.decode(job.template))
+    spec = _of(template, 'spec')
+    pod_template = _of(spec, 'template')
+    return _Place(
+        template=template,
+        spec=spec,
+        pod_template=pod_template,
+        pod_spec=_pod_spec(jobset, job, _of(pod_template, 'spec')),
+        fixed=_fixed(jobset, job),
+        exclusive=_exclusive(jobset, _of(_of(template, 'metadata'), 'annotations')),
+        before=sum(other.count for other in earlier),
+        before_in_group=sum(other.count for other in earlier if other.group_name == job.group_name),
+    )
+
+
+def _fixed(jobset: types.JobSet, job: types.ReplicatedJob) -> dict[str, str]:
+    replicated_jobs = jobset.spec.replicated_jobs
+    group = [other for other in replicated_jobs if other.group_name == job.group_name]
+    marks = {
+        keys.JOBSET_NAME: jobset.metadata.name,
+        keys.JOBSET_UID: jobset.metadata.uid,
+        keys.REPLICATED_JOB_NAME: job.name,
+        keys.REPLICATED_JOB_REPLICAS: str(job.count),
+        keys.GLOBAL_REPLICAS: str(sum(other.count for other in replicated_jobs)),
+        keys.RESTART_ATTEMPT: str(jobset.status.restarts),
+        keys.GROUP_NAME: job.group_name,
+        keys.GROUP_REPLICAS: str(sum(other.count for other in group)),
+    }
+    endpoint = network.coordinator_endpoint(jobset)
+    return marks if endpoint is None else marks | {keys.COORDINATOR: endpoint}
+
+
+def _exclusive(jobset: types.JobSet, template_annotations: _Object) -> dict[str, str]:
+    """The placement annotations: those of the JobSet, overridden by those of the replicated job.
+
+    The node-selector flag counts only beside a topology of the same level.
+    """
+    found: dict[str, str] = {}
+    for annotations in (jobset.metadata.annotations or {}, template_annotations):
+        if keys.EXCLUSIVE_TOPOLOGY in annotations:
+            for key in (keys.EXCLUSIVE_TOPOLOGY, keys.NODE_SELECTOR_STRATEGY):
+                if key in annotations:
+                    found[key] = str(annotations[key])
+    return found
+
+
+def _pod_spec(jobset: types.JobSet, job: types.ReplicatedJob, pod_spec: _Object) -> _Object:
+    """The pod spec with host names and claims; a subdomain of the user's gives way only where we make the Service."""
+    changed = dict(pod_spec)
+    if network.is_enabled(jobset):
+        changed['subdomain'] = network.service_name(jobset)
+    claims = volumes.volumes(jobset, job.job.spec.template.spec)
+    if claims:
+        own = cast(list[object], pod_spec.get('volumes') or [])
+        changed['volumes'] = list(itertools.chain(own, claims))
+    return changed

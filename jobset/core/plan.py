@@ -1,0 +1,89 @@
+"""What a pass over one JobSet wants done, as data. :mod:`jobset.controller.executor` is the only place that does it."""
+
+import dataclasses
+import enum
+from typing import NamedTuple
+
+from jobset.api import types
+from jobset.core import children
+
+
+class PassStoppedError(Exception):
+    """Nothing may be done about this JobSet until something changes: log it, count it, and wait.
+
+    Raised where the facts contradict themselves, so that every decision would be a guess.
+    """
+
+
+class EventType(enum.StrEnum):
+    """How an Event is shown."""
+
+    NORMAL = 'Normal'
+    WARNING = 'Warning'
+
+
+class Event(NamedTuple):
+    """An Event about the JobSet, to be sent once the status that it tells of is stored."""
+
+    type: EventType
+    reason: str
+    note: str
+
+
+class JobRef(NamedTuple):
+    """A Job that exists. The uid is a precondition of every write: another Job may have got the name since."""
+
+    name: str
+    uid: str
+
+
+class Resumption(NamedTuple):
+    """A suspended Job to be started, with the replicated job whose current template it takes its scheduling from."""
+
+    job: JobRef
+    replicated_job: types.ReplicatedJob
+    clear_start_time: bool
+
+
+class Object(NamedTuple):
+    """An object to be made, in full."""
+
+    name: str
+    body: dict[str, object]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Plan:
+    """One pass. Carried out in the order of the fields; the first that fails ends it, with the status unwritten."""
+
+    delete: tuple[JobRef, ...] = ()
+    """Jobs to delete with foreground propagation: the object, and with it the name, stays until its pods are gone."""
+
+    service: Object | None = None
+    """The headless Service, where it is missing."""
+
+    claims: tuple[Object, ...] = ()
+    """PersistentVolumeClaims that are missing."""
+
+    create: tuple[children.Child, ...] = ()
+    """Jobs to make. Their bodies are built one at a time by :class:`jobset.core.jobs.Factory`."""
+
+    suspend: tuple[JobRef, ...] = ()
+    resume: tuple[Resumption, ...] = ()
+
+    status: types.Status | None = None
+    """The status to store; None when what is stored is already right."""
+
+    events: tuple[Event, ...] = ()
+    """To be sent after the status is stored, in order."""
+
+    delete_jobset: bool = False
+    """The JobSet has outlived its ``ttlSecondsAfterFinished``."""
+
+    again_after_seconds: float | None = None
+    """When to look again although nothing changes."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be written."""
+        return self == Plan(again_after_seconds=self.again_after_seconds)

@@ -1,0 +1,194 @@
+"""One pass over one JobSet: facts in, plan out.
+
+Source: JobSet reconcile, order of operations. The order matters: what ends a pass early keeps the rest from being
+decided on facts that are about to change.
+"""
+
+import dataclasses
+import datetime
+from collections.abc import Container, Mapping
+
+from jobset.api import features, jobs, keys, types
+from jobset.core import (
+    children,
+    conditions,
+    conflicts,
+    failure,
+    family,
+    network,
+    plan,
+    startup,
+    status,
+    success,
+    suspension,
+    ttl,
+    volumes,
+)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What was observed of one JobSet and what belongs to it. A pass reads them and changes nothing."""
+
+    jobset: types.JobSet
+    family: family.Family
+    service: network.Service | None = None
+    """The Service under the name that the set's Service should have, whoever made it."""
+
+    claims: Container[str] = frozenset()
+    """Names of the PersistentVolumeClaims in the set's namespace."""
+
+    answers: Mapping[failure.Question, bool] = dataclasses.field(default_factory=dict)
+    """Answers to :func:`failure.questions` about the failed Jobs."""
+
+    gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
+
+
+def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
+    """What is to be done about the JobSet now.
+
+    Raises:
+        plan.PassStoppedError: the facts contradict themselves; nothing may be decided before they change.
+    """
+    jobset = facts.jobset
+    if jobset.metadata.deletion_timestamp is not None:
+        return plan.Plan()
+    if (jobset.spec.managed_by or keys.CONTROLLER_NAME) != keys.CONTROLLER_NAME:
+        return _outlived(jobset, now)
+    if facts.family.malformed:
+        name, job = min(facts.family.malformed.items())
+        label = job.metadata.labels.restart_attempt
+        raise plan.PassStoppedError(
+            f'Job {name}: label {keys.RESTART_ATTEMPT} is {label!r}, not a number; correct it or delete the Job'
+        )
+
+    draft = status.Draft(jobset.status, now)
+    cohort = facts.family.current(jobset.status.restarts)
+    draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
+    if conditions.terminal(jobset.status) is not None:
+        return _finished(jobset, cohort, draft, now)
+    return _running(facts, cohort, draft)
+
+
+def _outlived(jobset: types.JobSet, now: datetime.datetime) -> plan.Plan:
+    """The end of a set that somebody else manages: its time to live counts all the same, and nothing else is ours."""
+    left = ttl.seconds_left(jobset, now)
+    if left is None:
+        return plan.Plan()
+    return plan.Plan(delete_jobset=True) if left <= 0 else plan.Plan(again_after_seconds=left)
+
+
+def _finished(
+    jobset: types.JobSet,
+    cohort: family.Cohort,
+    draft: status.Draft,
+    now: datetime.datetime,
+) -> plan.Plan:
+    """After the end: what still runs is stopped, the counters go on, and in the end the set itself goes."""
+    left = ttl.seconds_left(jobset, now)
+    return plan.Plan(
+        delete=tuple(_ref(job) for name, job in cohort.active.items() if name in cohort.staying),
+        status=draft.changed,
+        events=tuple(draft.events),
+        delete_jobset=left is not None and left <= 0,
+        again_after_seconds=left if left is not None and left > 0 else None,
+    )
+
+
+def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.Plan:
+    jobset = facts.jobset
+    old = [earlier for earlier in facts.family.previous(jobset.status.restarts) if earlier.members]
+    delete = [_ref(job) for earlier in old for job in earlier.staying.values()]
+    if not jobset.suspended and _all_ready(jobset, cohort):
+        draft.set(conditions.RESTART_READY)
+
+    spared = {name for name, job in cohort.failed.items() if suspension.spared(jobset, jobset.status, job)}
+    counted = [job for name, job in cohort.failed.items() if name not in spared]
+    if counted:
+        failure.apply(draft, jobset, counted, answers=facts.answers, gates=facts.gates)
+        return _plan(draft, delete)
+    if success.is_complete(jobset, cohort):
+        draft.end(conditions.ALL_COMPLETED, conditions.RESTART_COMPLETED, types.TerminalState.COMPLETED)
+        return _plan(draft, delete)
+
+    if not jobset.suspended:
+        delete += [_ref(cohort.failed[name]) for name in spared if name in cohort.staying]
+    create = _to_create(facts, cohort, draft, blocked=bool(old))
+    _review_names(facts, draft)
+    if jobset.suspended:
+        suspension.suspend(draft)
+    suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
+    resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
+    return dataclasses.replace(
+        _plan(draft, delete),
+        service=_missing_service(facts),
+        claims=volumes.missing_claims(jobset, facts.claims),
+        create=create,
+        suspend=suspend,
+        resume=resume,
+    )
+
+
+def _plan(draft: status.Draft, delete: list[plan.JobRef]) -> plan.Plan:
+    return plan.Plan(delete=tuple(delete), status=draft.changed, events=tuple(draft.events))
+
+
+def _ref(job: jobs.Job) -> plan.JobRef:
+    return plan.JobRef(job.metadata.name, job.metadata.uid)
+
+
+def _all_ready(jobset: types.JobSet, cohort: family.Cohort) -> bool:
+    """Whether as many Jobs as are wanted in all are ready or done."""
+    tallies = [cohort.tally(job.name) for job in jobset.spec.replicated_jobs]
+    wanted = sum(job.count for job in jobset.spec.replicated_jobs)
+    return sum(tally.ready + tally.succeeded for tally in tallies) == wanted
+
+
+def _to_create(
+    facts: Facts,
+    cohort: family.Cohort,
+    draft: status.Draft,
+    *,
+    blocked: bool,
+) -> tuple[children.Child, ...]:
+    """The Jobs to make now: those whose name is free and whose turn has come.
+
+    ``blocked`` says that Jobs of an earlier attempt are left; with BlockingRecreate nothing is made before the last of
+    them is gone, otherwise each name is taken again as soon as it is free.
+    """
+    jobset = facts.jobset
+    policy = jobset.spec.failure_policy
+    blocking = policy is not None and policy.restart_strategy == types.RestartStrategy.BLOCKING_RECREATE
+    missing = facts.family.missing(jobset)
+    replicated_jobs = jobset.spec.replicated_jobs
+    created: list[children.Child] = []
+    in_order = startup.in_order(jobset) and not jobset.suspended
+    for position, job in enumerate(replicated_jobs):
+        if not startup.may_start(job, replicated_jobs[:position], cohort):
+            continue
+        if in_order and startup.is_started(job, cohort):
+            continue
+        if not (blocking and blocked):
+            created.extend(missing[position])
+        if in_order:
+            draft.set(conditions.IN_ORDER_IN_PROGRESS)
+            break
+    else:
+        if in_order:
+            draft.set(conditions.IN_ORDER_COMPLETED)
+    return tuple(created)
+
+
+def _missing_service(facts: Facts) -> plan.Object | None:
+    if facts.service is not None or not network.is_enabled(facts.jobset):
+        return None
+    return plan.Object(network.service_name(facts.jobset), network.service(facts.jobset))
+
+
+def _review_names(facts: Facts, draft: status.Draft) -> None:
+    """Note a Service of somebody else that does not serve the set, and the end of conflicts that there were."""
+    seen = facts.service if network.is_enabled(facts.jobset) else None
+    if seen is not None and conflicts.review_service(draft, facts.jobset, seen):
+        return
+    if not any(facts.family.missing(facts.jobset)):
+        conflicts.clear(draft)

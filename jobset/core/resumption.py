@@ -1,0 +1,114 @@
+"""What a suspended Job takes from the current template when it is started again.
+
+Source: JobSet API, resuming. Five fields of the pod template may change while a set is suspended: labels, annotations,
+node selector, tolerations and scheduling gates. On purpose unlike the Go controller, they become a function of the
+current template: what the template no longer has goes, and only what others put into the Job stays. Who put it there
+is what the API server records in ``metadata.managedFields``.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import cast
+
+import msgspec
+
+from jobset.api import keys, types
+from jobset.core import jobs
+
+_Object = Mapping[str, object]
+
+
+def patch(live: _Object, replicated_job: types.ReplicatedJob) -> dict[str, object]:
+    """The RFC 7386 merge patch that starts ``live``, a Job as the API server holds it, with the current template.
+
+    It carries the resource version that it was computed from, so that it cannot undo what was written since.
+    """
+    template = _of(_of(cast(_Object, msgspec.json.decode(replicated_job.template)), 'spec'), 'template')
+    live_template = _of(_of(live, 'spec'), 'template')
+    owned = _owned(live)
+    pod_spec: dict[str, object] = {
+        'nodeSelector': _map_change(template, live_template, owned, ('spec', 'nodeSelector')),
+        'tolerations': _tolerations(template, live, owned),
+        'schedulingGates': _gates(template, live_template, owned),
+    }
+    metadata: dict[str, object] = {
+        name: _map_change(template, live_template, owned, ('metadata', name)) for name in ('labels', 'annotations')
+    }
+    change: dict[str, object] = {'suspend': False}
+    pod_template = {
+        name: kept
+        for name, part in (('metadata', metadata), ('spec', pod_spec))
+        if (kept := {key: value for key, value in part.items() if value is not _SAME})
+    }
+    if pod_template:
+        change['template'] = pod_template
+    return {'metadata': {'resourceVersion': _of(live, 'metadata').get('resourceVersion')}, 'spec': change}
+
+
+_SAME = object()
+"""No change: absent from the patch, unlike null, which removes."""
+
+
+def _of(parent: _Object, *path: str) -> _Object:
+    for key in path:
+        parent = cast(_Object, parent.get(key) or {})
+    return parent
+
+
+def _list(parent: _Object, key: str) -> list[_Object]:
+    return cast(list[_Object], parent.get(key) or [])
+
+
+def _owned(live: _Object) -> list[_Object]:
+    """The parts of the pod template that we wrote, one ``fieldsV1`` tree for each of our writes."""
+    return [
+        _of(entry, 'fieldsV1', 'f:spec', 'f:template')
+        for entry in _list(_of(live, 'metadata'), 'managedFields')
+        if entry.get('manager') == keys.FIELD_MANAGER
+    ]
+
+
+def _is_ours(owned: Iterable[_Object], *path: str) -> bool:
+    *parents, last = (part if part.startswith('k:') else f'f:{part}' for part in path)
+    return any(last in _of(tree, *parents) for tree in owned)
+
+
+def _map_change(template: _Object, live: _Object, owned: list[_Object], path: tuple[str, str]) -> object:
+    """Keys to set, and with null those to remove: once ours, not wanted any more, and not part of the JobSet's own."""
+    wanted, present = _of(template, *path), _of(live, *path)
+    change: dict[str, object] = {key: value for key, value in wanted.items() if present.get(key) != value}
+    for key in present:
+        fixed = key.startswith((f'{keys.LABELS}/', f'{keys.PLACEMENT}/'))
+        if key not in wanted and not fixed and _is_ours(owned, *path, key):
+            change[key] = None
+    return change or _SAME
+
+
+def _tolerations(template: _Object, live: _Object, owned: list[_Object]) -> object:
+    """The template's tolerations, and those of others; compared by value, in a stable order.
+
+    The list has one owner. While that is us alone it is replaced; once somebody else has written it, nobody can tell
+    whose an entry is, and all are kept.
+    """
+    present = _list(_of(live, 'spec', 'template', 'spec'), 'tolerations')
+    wanted = list(_list(_of(template, 'spec'), 'tolerations'))
+    if jobs.uses_node_selectors(dict(_of(live, 'metadata', 'annotations'))):
+        wanted.append(jobs.PLACEMENT_TOLERATION)
+    kept = [] if _is_ours(owned, 'spec', 'tolerations') else present
+    merged = [*kept, *(toleration for toleration in wanted if toleration not in kept)]
+    return _SAME if merged == present else (merged or None)
+
+
+def _gates(template: _Object, live: _Object, owned: list[_Object]) -> object:
+    """The template's scheduling gates, and those that others put into the Job."""
+    present = _list(_of(live, 'spec'), 'schedulingGates')
+    wanted = _list(_of(template, 'spec'), 'schedulingGates')
+    merged = [
+        gate for gate in present if gate in wanted or not _is_ours(owned, 'spec', 'schedulingGates', _gate_key(gate))
+    ]
+    merged += [gate for gate in wanted if gate not in merged]
+    return _SAME if merged == present else (merged or None)
+
+
+def _gate_key(gate: _Object) -> str:
+    """How ``managedFields`` names an entry of a list that is keyed by name."""
+    return 'k:' + msgspec.json.encode({'name': gate.get('name')}).decode()

@@ -1,0 +1,51 @@
+"""Which replicated jobs may start now.
+
+Source: JobSet API, ``dependsOn`` and ``startupPolicy``. The gates are evaluated again after each restart and each
+resume, because the Jobs they look at are then new ones, and so are the counters.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from jobset.api import types
+from jobset.core import family
+
+
+def in_order(jobset: types.JobSet) -> bool:
+    """Whether replicated jobs start one after the other."""
+    policy = jobset.spec.startup_policy
+    return policy is not None and policy.startup_policy_order == types.StartupOrder.IN_ORDER
+
+
+def is_started(job: types.ReplicatedJob, cohort: family.Cohort) -> bool:
+    """Whether all Jobs of ``job`` are ready or were so once: the next one in order may start."""
+    counts = cohort.tally(job.name)
+    return counts.failed + counts.ready + counts.succeeded == job.count
+
+
+def may_start(
+    job: types.ReplicatedJob,
+    earlier: Sequence[types.ReplicatedJob],
+    cohort: family.Cohort,
+) -> bool:
+    """True when every dependency of ``job`` has reached its wanted status in the running attempt.
+
+    ``earlier`` are the replicated jobs before ``job`` in the spec. Only these can be depended on: admission refuses
+    anything else, and without admission a dependency on nobody is never met.
+    """
+    by_name = {other.name: other for other in earlier}
+    return all(_reached(dependency, by_name, cohort) for dependency in job.depends_on or ())
+
+
+def _reached(
+    dependency: types.DependsOn,
+    by_name: Mapping[str, types.ReplicatedJob],
+    cohort: family.Cohort,
+) -> bool:
+    target = by_name.get(dependency.name)
+    if target is None:
+        return False
+    counts = cohort.tally(dependency.name)
+    if dependency.status == types.DependsOnStatus.COMPLETE:
+        return counts.succeeded == target.count
+    # A Job that has already ended was ready once: its dependants must not wait for it for ever.
+    return counts.ready + counts.succeeded + counts.failed == target.count
