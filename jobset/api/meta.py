@@ -25,6 +25,14 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_d
     uid: str = ''
     resource_version: str = ''
 
+    @property
+    def version(self) -> int:
+        """The resource version as a number: versions of one resource can be compared; 0 when there is none.
+
+        Kubernetes guarantees this order since 1.35, and etcd has always given it.
+        """
+        return int(self.resource_version or 0)
+
 
 class ObjectMeta(Identity, frozen=True, kw_only=True, rename='camel', omit_defaults=True, gc=False):
     """``metadata`` of any object. Times are RFC 3339 text; an absent map or list may also arrive as null."""

@@ -87,4 +87,9 @@ class ClaimTemplate(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """A PersistentVolumeClaim that the set makes."""
 
     metadata: TemplateMeta = msgspec.field(default_factory=TemplateMeta)
-    spec: msgspec.Raw | None = None
+    raw_spec: msgspec.Raw = msgspec.field(default=msgspec.Raw(b'null'), name='spec')
+
+    @property
+    def spec(self) -> msgspec.Raw | None:
+        """The spec as the bytes that arrived; None where it is absent or null."""
+        return None if bytes(self.raw_spec) == b'null' else self.raw_spec

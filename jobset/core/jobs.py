@@ -51,7 +51,8 @@ class Factory:
     def build(self, child: children.Child) -> _Object:
         """The Job in full. Parts that all Jobs share are shared: encode it, don't change it."""
         place = self._places[child.position]
-        marks = place.fixed | {
+        marks: _Object = {
+            **place.fixed,
             keys.JOB_INDEX: str(child.job_index),
             keys.JOB_GLOBAL_INDEX: str(place.before + child.job_index),
             keys.JOB_GROUP_INDEX: str(place.before_in_group + child.job_index),

@@ -102,7 +102,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
     if not jobset.suspended and _all_ready(jobset, cohort):
         draft.set(conditions.RESTART_READY)
 
-    spared = {name for name, job in cohort.failed.items() if suspension.spared(jobset, jobset.status, job)}
+    spared = {name: job for name, job in cohort.failed.items() if suspension.spared(jobset, jobset.status, job)}
     counted = [job for name, job in cohort.failed.items() if name not in spared]
     if counted:
         failure.apply(draft, jobset, counted, answers=facts.answers, gates=facts.gates)
@@ -112,7 +112,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         return _plan(draft, delete)
 
     if not jobset.suspended:
-        delete += [_ref(cohort.failed[name]) for name in spared if name in cohort.staying]
+        delete += [_ref(job) for name, job in spared.items() if name in cohort.staying]
     create = _to_create(facts, cohort, draft, blocked=bool(old))
     _review_names(facts, draft)
     if jobset.suspended:

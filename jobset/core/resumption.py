@@ -68,8 +68,22 @@ def _owned(live: _Object) -> list[_Object]:
 
 
 def _is_ours(owned: Iterable[_Object], *path: str) -> bool:
-    *parents, last = (part if part.startswith('k:') else f'f:{part}' for part in path)
-    return any(last in _of(tree, *parents) for tree in owned)
+    steps = [part if part.startswith('k:') else f'f:{part}' for part in path]
+    return any(_holds(tree, steps) for tree in owned)
+
+
+def _holds(tree: _Object, steps: Iterable[str]) -> bool:
+    """Whether a tree holds a field: itself, or as part of one that has a single owner, as a node selector has.
+
+    Such a field is a leaf of the tree.
+    """
+    is_leaf = False
+    for step in steps:
+        if step not in tree:
+            return is_leaf
+        tree = cast(_Object, tree[step])
+        is_leaf = not tree
+    return True
 
 
 def _map_change(template: _Object, live: _Object, owned: list[_Object], path: tuple[str, str]) -> object:

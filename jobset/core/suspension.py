@@ -13,22 +13,24 @@ def spared(jobset: types.JobSet, stored: types.Status, job: jobs.Job) -> bool:
 
     ``stored`` tells when that was: until the resume is recorded the ``Suspended`` condition is true, and afterwards its
     transition time is the moment of the resume. Times have whole seconds; a Job that failed in that very second counts
-    as spared only if its deletion has begun, since that was our answer to it.
+    as spared only if its deletion has begun, since that was our answer to it. A resume in order takes its time, and is
+    recorded at its end: what it has started already fails like any other Job.
     """
     if jobset.suspended:
         return True
     condition = conditions.find(stored, conditions.SUSPENDED)
     if condition is None:
         return False
+    changed_at = conditions.parsed(condition.last_transition_time)
     if condition.is_true:
-        return True
+        started_at = job.status.start_time
+        return started_at is None or conditions.parsed(started_at) <= changed_at
     ending = job.ending
     failed_at = ending.last_transition_time if ending else None
     if failed_at is None:
         return False
-    resumed_at = conditions.parsed(condition.last_transition_time)
     moment = conditions.parsed(failed_at)
-    return moment < resumed_at or (moment == resumed_at and job.metadata.deletion_timestamp is not None)
+    return moment < changed_at or (moment == changed_at and job.metadata.deletion_timestamp is not None)
 
 
 def to_suspend(cohort: family.Cohort) -> tuple[plan.JobRef, ...]:

@@ -1,0 +1,1 @@
+"""What runs against a real cluster: the cluster itself, its images, and the scenarios."""

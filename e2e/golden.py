@@ -1,0 +1,146 @@
+"""Golden runs: the recorded behaviour of the Go controller, replayed against ours on a real API server.
+
+    python -m e2e.golden [--configuration default-gates] [--only 'ttl-*'] [-- further options of golden.py]
+
+Each configuration of ``tests/golden/README.md`` gets a controller of its own, with what that page asks for. What we do
+differently on purpose stands in ``tests/golden/differences.yaml``.
+"""
+
+import argparse
+import base64
+import contextlib
+import datetime
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+from e2e import controller
+from e2e.kubectl import Kubectl, control_plane
+from jobset.admission import certificates
+from jobset.api import keys
+
+ROOT: Final = pathlib.Path(__file__).parents[1]
+CORPUS: Final = ROOT / 'tests' / 'golden'
+GATES: Final[dict[str, dict[str, bool]]] = {
+    'default-gates': {},
+    'all-gates': {'InPlaceRestart': True, 'RestartJob': True, 'ElasticJobSet': True},
+    'no-webhooks': {},
+}
+REQUIRED: Final = ('default-gates', 'no-webhooks')
+"""The configurations that must pass; the other one comes with the features that it switches on."""
+
+COLLECTED_SECONDS: Final = 90
+"""How long the garbage collector may take to notice a new kind: it looks every half minute."""
+
+
+def main() -> int:
+    """Run the configurations; 0 when no case failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--configuration', action='append', choices=list(GATES), help='default: those that must pass')
+    parser.add_argument('--only', action='append', help='glob on case names within a configuration')
+    parser.add_argument('options', nargs='*', help='options for golden.py, after --')
+    arguments = parser.parse_args()
+    failed = 0
+    with control_plane('golden') as kubectl:
+        prepare(kubectl)
+        for name in arguments.configuration or REQUIRED:
+            print(f'== {name}', flush=True)
+            failed += _compare(kubectl, name, arguments.only or ['*'], arguments.options)
+    return int(failed > 0)
+
+
+def prepare(kubectl: Kubectl) -> None:
+    """Install the CRD, and wait until the garbage collector follows JobSets."""
+    kubectl('apply', '--server-side', '-f', str(ROOT / 'crds'))
+    kubectl('wait', '--for=condition=Established', f'crd/{keys.CRD_NAME}', '--timeout=30s')
+    probe: dict[str, Any] = {
+        'apiVersion': keys.API_VERSION,
+        'kind': keys.KIND,
+        'metadata': {'name': 'collected', 'namespace': 'default'},
+        'spec': {'managedBy': 'example.com/nobody'},
+    }
+    kubectl('apply', '--server-side', '-f', '-', stdin=json.dumps(probe))
+    kubectl('delete', keys.PLURAL, 'collected', '--cascade=foreground', f'--timeout={COLLECTED_SECONDS}s')
+
+
+def _compare(kubectl: Kubectl, name: str, only: list[str], options: list[str]) -> int:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        arguments = ('--disable-webhooks',) if name == 'no-webhooks' else ()
+        port, bundle = controller.free_port(), _certificates(folder)
+        changes = {
+            'featureGates': GATES[name],
+            'webhook': {'host': '127.0.0.1', 'port': port, 'certDir': str(folder)},
+        }
+        with controller.running(kubectl.kubeconfig, folder, changes=changes, arguments=arguments) as running:
+            with _webhooks(kubectl, port, bundle) if name != 'no-webhooks' else contextlib.nullcontext():
+                command = [sys.executable, str(CORPUS / 'tools' / 'golden.py'), 'compare']
+                command += ['--kubeconfig', kubectl.kubeconfig, '--golden', str(CORPUS)]
+                command += ['--differences', str(CORPUS / 'differences.yaml')]
+                for glob in only:
+                    command += ['--only', f'{name}/{glob}', '--only', f'{name}/admission/{glob}']
+                code = subprocess.run([*command, *options], check=False).returncode
+            if code:
+                print(f'the controller said:\n{running.tail()}', flush=True)
+            return code
+
+
+def _certificates(folder: pathlib.Path) -> bytes:
+    """Write a serving certificate for the loopback address; returns the authority that signed it."""
+    bundle = certificates.renew(
+        None,
+        certificates.Due.ALL,
+        server_name='localhost',
+        now=datetime.datetime.now(datetime.UTC),
+    )
+    (folder / 'tls.crt').write_bytes(bundle.server.certificate)
+    (folder / 'tls.key').write_bytes(bundle.server.key)
+    return bundle.authority
+
+
+@contextlib.contextmanager
+def _webhooks(kubectl: Kubectl, port: int, authority: bytes) -> Iterator[None]:
+    """The webhook configurations of the manifests, called by address, for the length of the block."""
+    rendered = render_webhooks(kubectl, f'https://localhost:{port}', authority)
+    kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', stdin=json.dumps(rendered))
+    try:
+        _wait_for_defaults(kubectl)
+        yield
+    finally:
+        kubectl('delete', 'mutatingwebhookconfiguration', keys.MUTATING_CONFIGURATION)
+        kubectl('delete', 'validatingwebhookconfiguration', keys.VALIDATING_CONFIGURATION)
+
+
+def render_webhooks(kubectl: Kubectl, url: str, authority: bytes) -> dict[str, Any]:
+    """The webhook configurations as the manifests have them, but with an address in place of a Service."""
+    documents = kubectl.rendered(ROOT / 'config' / 'default')
+    configurations = [each for each in documents if each['kind'].endswith('WebhookConfiguration')]
+    for configuration in configurations:
+        for webhook in configuration['webhooks']:
+            path = webhook['clientConfig'].pop('service')['path']
+            webhook['clientConfig'] = {
+                'url': url + path,
+                'caBundle': base64.b64encode(authority).decode(),
+            }
+    return {'apiVersion': 'v1', 'kind': 'List', 'items': configurations}
+
+
+def _wait_for_defaults(kubectl: Kubectl) -> None:
+    """Wait until the API server asks the webhooks: it learns of them a moment after they are stored."""
+    probe = {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': {'name': 'asked', 'namespace': 'default'}}
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        answer = kubectl('create', '--dry-run=server', '-o', 'json', '-f', '-', stdin=json.dumps(probe), check=False)
+        if answer and 'successPolicy' in json.loads(answer).get('spec', {}):
+            return
+        time.sleep(0.1)
+    raise TimeoutError('the API server does not ask the webhooks')
+
+
+if __name__ == '__main__':
+    sys.exit(main())

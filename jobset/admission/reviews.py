@@ -1,0 +1,230 @@
+"""What the API server asks before it stores an object, and what we answer: AdmissionReview, ``admission.k8s.io/v1``.
+
+Nothing here has side effects, so that a dry run is answered like any other request. DELETE and CONNECT, which the
+webhook configurations do not ask about, are allowed.
+"""
+
+import dataclasses
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from jobset.admission import pods
+from jobset.api import defaulting, features, keys, types, validation
+from jobset.api.validation import fields
+
+API_VERSION: Final = 'admission.k8s.io/v1'
+KIND: Final = 'AdmissionReview'
+
+MutableObject = dict[str, object]
+
+
+class BadReviewError(ValueError):
+    """The request is none that this path answers. The text says what was found and what is expected."""
+
+
+NOTHING: Final = msgspec.Raw(b'null')
+"""Where a request has no object; it comes like this, or is left out."""
+
+
+class GroupVersionKind(msgspec.Struct, frozen=True, kw_only=True):
+    """What sort of object a request is about."""
+
+    group: str = ''
+    version: str = ''
+    kind: str = ''
+
+    def __str__(self) -> str:
+        return f'{self.kind}.{self.version}.{self.group or "core"}'
+
+
+class Request(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    """One request for admission. The objects are kept as they were sent."""
+
+    uid: str
+    kind: GroupVersionKind
+    operation: str
+    sub_resource: str = ''
+    name: str = ''
+    namespace: str = ''
+    object: msgspec.Raw = NOTHING
+    old_object: msgspec.Raw = NOTHING
+
+
+class _Review(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
+    api_version: str = ''
+    kind: str = ''
+    request: Request | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What becomes of a request: allowed, perhaps with a change, unless there is a refusal."""
+
+    patch: Sequence[Mapping[str, object]] = ()
+    """Operations of RFC 6902."""
+
+    refusal: Mapping[str, object] | None = None
+    """A metav1.Status."""
+
+
+LookUp = Callable[[str, Sequence[str]], Awaitable[Mapping[str, validation.Found]]]
+"""Looks up volume claims by namespace and names. Never raises for a claim: that is what ``UnknownClaim`` is for."""
+
+Handler = Callable[[Request], Awaitable[Answer]]
+
+JOBSET: Final = GroupVersionKind(group=keys.GROUP, version=keys.VERSION, kind=keys.KIND)
+POD: Final = GroupVersionKind(version='v1', kind='Pod')
+
+ALLOWED: Final = Answer()
+
+_decoder: Final = msgspec.json.Decoder(_Review)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def routes(*, gates: features.FeatureGates, look_up: LookUp) -> Mapping[str, tuple[GroupVersionKind, Handler]]:
+    """Who answers at which path, and for which kind of object."""
+
+    async def mutate_jobset(request: Request) -> Answer:
+        return complete_jobset(request)
+
+    async def validate_jobset(request: Request) -> Answer:
+        return await judge_jobset(request, gates=gates, look_up=look_up)
+
+    async def mutate_pod(request: Request) -> Answer:
+        return label_pod(request)
+
+    async def validate_pod(_: Request) -> Answer:
+        return ALLOWED
+
+    return {
+        keys.MUTATE_JOBSET_PATH: (JOBSET, mutate_jobset),
+        keys.VALIDATE_JOBSET_PATH: (JOBSET, validate_jobset),
+        keys.MUTATE_POD_PATH: (POD, mutate_pod),
+        keys.VALIDATE_POD_PATH: (POD, validate_pod),
+    }
+
+
+def decode(body: bytes, expected: GroupVersionKind) -> Request:
+    """The request of a review about an ``expected`` kind. Raises :class:`BadReviewError`."""
+    try:
+        review = _decoder.decode(body)
+    except msgspec.MsgspecError as error:
+        raise BadReviewError(f'request body: not an {KIND}: {error}') from error
+    except RecursionError:
+        raise BadReviewError('request body: nested too deeply') from None
+    if (review.api_version, review.kind) != (API_VERSION, KIND):
+        got = f'{review.kind or "nothing"} of {review.api_version or "no version"}'
+        raise BadReviewError(f'request body: got {got}; send {KIND} of {API_VERSION}')
+    request = review.request
+    if request is None or not request.uid:
+        raise BadReviewError('request: missing, or without uid; send the question, not the answer')
+    if request.kind != expected:
+        raise BadReviewError(f'request.kind: {request.kind} is not answered at this path, only {expected} is')
+    return request
+
+
+def encode(uid: str, answer: Answer) -> bytes:
+    """The review that answers the request of this ``uid``."""
+    response: MutableObject = {'uid': uid, 'allowed': answer.refusal is None}
+    if answer.refusal is not None:
+        response['status'] = answer.refusal
+    elif answer.patch:
+        # Bytes become base64, which is what the API server expects.
+        response |= {'patchType': 'JSONPatch', 'patch': _encoder.encode(answer.patch)}
+    return _encoder.encode({'apiVersion': API_VERSION, 'kind': KIND, 'response': response})
+
+
+def complete_jobset(request: Request) -> Answer:
+    """A new JobSet with its defaults. One that cannot be read is let through: the schema says better what is wrong."""
+    if request.operation != 'CREATE' or request.sub_resource or request.object == NOTHING:
+        return ALLOWED
+    try:
+        sent = msgspec.json.decode(request.object)
+    except (msgspec.MsgspecError, RecursionError):
+        return ALLOWED
+    return Answer(patch=defaulting.patch(sent)) if isinstance(sent, dict) else ALLOWED
+
+
+async def judge_jobset(request: Request, *, gates: features.FeatureGates, look_up: LookUp) -> Answer:
+    """All mistakes of a new or changed JobSet at once."""
+    if request.operation not in ('CREATE', 'UPDATE') or request.sub_resource:
+        return ALLOWED
+    if request.object == NOTHING:
+        raise BadReviewError(f'request.object: missing for {request.operation}')
+    if request.operation == 'UPDATE':
+        return _judge_change(request, request.object, gates)
+    new = _jobset(request.object)
+    if not isinstance(new, types.JobSet):
+        return _refusal(request.name, new)
+    names = validation.claims_to_look_up(new)
+    found = await look_up(request.namespace, names) if names else {}
+    return _refusal(new.metadata.name, validation.create(new, gates=gates, existing_claims=found))
+
+
+def _judge_change(request: Request, sent: msgspec.Raw, gates: features.FeatureGates) -> Answer:
+    if request.old_object == NOTHING:
+        raise BadReviewError('request.oldObject: missing for UPDATE')
+    if _spec(sent) == _spec(request.old_object):
+        # Also where it cannot be read: finalizers must come off a JobSet that an older version has stored.
+        return ALLOWED
+    new, old = _jobset(sent), _jobset(request.old_object)
+    if not isinstance(new, types.JobSet):
+        return _refusal(request.name, new)
+    if not isinstance(old, types.JobSet):
+        text = '; '.join(str(error) for error in old)
+        return _refusal(request.name, [fields.plain(f'the stored object cannot be read, delete it: {text}')])
+    return _refusal(new.metadata.name, validation.update(old, new, gates=gates))
+
+
+def _refusal(name: str, errors: Sequence[validation.FieldError]) -> Answer:
+    return Answer(refusal=validation.status_422(name, errors)) if errors else ALLOWED
+
+
+class _WithSpec(msgspec.Struct, frozen=True):
+    spec: msgspec.Raw = msgspec.Raw(b'{}')
+
+
+def _spec(sent: msgspec.Raw) -> bytes | None:
+    try:
+        return bytes(msgspec.json.decode(sent, type=_WithSpec).spec)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _jobset(sent: msgspec.Raw) -> types.JobSet | list[validation.FieldError]:
+    """The JobSet as typed values, templates included, or what keeps it from being read."""
+    path = ''
+    try:
+        jobset = msgspec.json.decode(sent, type=types.JobSet)
+        for i, replicated in enumerate(jobset.spec.replicated_jobs):
+            path = f'spec.replicatedJobs[{i}].template'
+            _ = replicated.job
+        for p, policy in enumerate(jobset.spec.volume_claim_policies):
+            path = f'spec.volumeClaimPolicies[{p}].templates'
+            _ = policy.claims
+    except msgspec.MsgspecError as error:
+        return [_unreadable(path, str(error))]
+    except RecursionError:
+        return [fields.plain('the object is nested too deeply')]
+    return jobset
+
+
+_PLACE: Final = re.compile(r'(?P<what>.*?)(?: - at `\$\.?(?P<path>.*)`)?', re.DOTALL)
+
+
+def _unreadable(path: str, text: str) -> validation.FieldError:
+    """msgspec says where at the end of its text; ``path`` is where the part that it read belongs."""
+    match = _PLACE.fullmatch(text)
+    what, inner = (match['what'], match['path'] or '') if match else (text, '')
+    where = f'{path}.{inner}' if path and inner and not inner.startswith('[') else path + inner
+    return fields.FieldError(fields.Kind.INVALID, where or fields.NO_FIELD, what.replace('`', ''))
+
+
+def label_pod(request: Request) -> Answer:
+    """A new pod, with the label that :mod:`jobset.admission.pods` decides on."""
+    if request.operation != 'CREATE' or request.sub_resource or request.object == NOTHING:
+        return ALLOWED
+    return Answer(patch=pods.patch(request.object))

@@ -1,0 +1,332 @@
+"""Carries out plans: the only place that writes to the cluster because of a JobSet.
+
+It knows in which order to write, how many requests may be under way at once, and what each refusal means. A pass that
+does not succeed as a whole leaves the status unwritten, so that the next one decides again from the facts.
+"""
+
+import asyncio
+import dataclasses
+import datetime
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from jobset.api import jobs, keys, meta, types
+from jobset.controller import world
+from jobset.core import children, conflicts, network, plan, resumption, volumes
+from jobset.core.jobs import Factory
+from jobset.kube import client, errors, requests
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar('T')
+
+CONCURRENT_WRITES: Final = 50
+"""Requests under way at once for one JobSet, as many as the Go controller allows itself."""
+
+MANY_CONFLICTS: Final = 10
+"""Names of somebody else's after which a pass looks no further: as many as a condition names."""
+
+
+class PassFailedError(errors.RetryLater):
+    """Part of a plan could not be carried out; the whole is to be decided again after a pause.
+
+    ``retry_after`` is the longest wait that the server asked for, if it did.
+    """
+
+    def __init__(self, failures: Iterable[errors.ApiError]) -> None:
+        failures = tuple(failures)
+        waits = [failure.retry_after for failure in failures if failure.retry_after is not None]
+        text = '; '.join(dict.fromkeys(str(failure) for failure in failures))
+        super().__init__(0, 'PassFailed', text, retry_after=max(waits, default=None))
+
+
+class Teller(Protocol):
+    """Sends an Event about a JobSet; never blocks."""
+
+    def __call__(self, jobset: types.JobSet, event: plan.Event) -> None: ...
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """As much of any object as tells whose it is."""
+
+    metadata: meta.ObjectMeta
+
+
+@dataclasses.dataclass(frozen=True)
+class Executor:
+    """``api`` must refuse to write unless this replica leads; ``seen`` takes in the answers to our writes."""
+
+    api: client.Client
+    seen: world.World
+    tell: Teller
+
+    async def carry_out(
+        self, jobset: types.JobSet, wanted: plan.Plan, now: datetime.datetime, *, careful: bool
+    ) -> None:
+        """Do everything that the plan says.
+
+        ``careful`` begins with a single creation and goes on only while all succeed: for a JobSet that was in trouble
+        in its last pass.
+
+        Raises:
+            PassFailedError: something was refused or lost; all that could be done before it is done.
+            errors.NotLeading: this replica must not write any more.
+        """
+        await self._each(wanted.delete, lambda job: self._delete_job(jobset, job))
+        if wanted.service is not None:
+            await self._create_service(jobset, wanted.service)
+        await self._create_claims(jobset, wanted.claims)
+        taken = await self._create_jobs(jobset, wanted.create, careful=careful)
+        await self._each(wanted.suspend, lambda job: self._suspend(jobset, job))
+        await self._each(wanted.resume, lambda job: self._resume(jobset, job))
+        status = wanted.status
+        if taken:
+            noted = conflicts.noted(status or jobset.status, [f'Job "{name}"' for name in taken], now)
+            status = noted if noted != jobset.status else None
+        if status is not None:
+            await self._write_status(jobset, status)
+        for event in wanted.events:
+            self.tell(jobset, event)
+        if wanted.delete_jobset:
+            await self._delete_jobset(jobset)
+        if taken:
+            raise PassFailedError(_taken(name) for name in taken)
+
+    async def _each(self, items: Iterable[T], act: Callable[[T], Awaitable[None]]) -> None:
+        """Act on all items, some at a time; all are tried, and what failed is raised together."""
+        failures = await _fan_out(items, act, give_up=False)
+        if failures:
+            raise PassFailedError(failures)
+
+    async def _delete_job(self, jobset: types.JobSet, job: plan.JobRef) -> None:
+        request = requests.delete(
+            requests.JOBS,
+            jobset.metadata.namespace,
+            job.name,
+            propagation=requests.Propagation.FOREGROUND,
+            uid=job.uid,
+        )
+        try:
+            answer = await self.api.request(request, into=jobs.Job)
+        except (errors.NotFound, errors.Conflict):
+            # Gone already, or replaced by a Job of somebody else: the one that was meant is not there any more.
+            return
+        if answer.metadata.uid:  # else the answer is a Status: the Job is gone at once
+            self.seen.jobs.observe(answer)
+
+    async def _create_service(self, jobset: types.JobSet, service: plan.Object) -> None:
+        request = requests.create(requests.SERVICES, jobset.metadata.namespace, service.body)
+        try:
+            self.seen.services.observe(await self.api.request(request, into=network.Service))
+        except errors.AlreadyExists:
+            return  # not seen yet; the next pass will judge it
+        except errors.ApiError as error:
+            self._tell_failure(jobset, 'HeadlessServiceCreationFailed', _message(error))
+            raise PassFailedError([error]) from error
+
+    async def _create_claims(self, jobset: types.JobSet, claims: Iterable[plan.Object]) -> None:
+        failures: list[errors.ApiError] = []
+        for claim in claims:
+            request = requests.create(requests.CLAIMS, jobset.metadata.namespace, claim.body)
+            try:
+                self.seen.claims.observe(await self.api.request(request, into=volumes.Claim))
+            except errors.AlreadyExists:
+                continue  # used as it is
+            except errors.ApiError as error:
+                self._tell_failure(jobset, 'PVCCreationFailed', _message(error))
+                failures.append(error)
+        if failures:
+            raise PassFailedError(failures)
+
+    async def _create_jobs(
+        self,
+        jobset: types.JobSet,
+        wanted: tuple[children.Child, ...],
+        *,
+        careful: bool,
+    ) -> list[str]:
+        """Make the Jobs; returns the names that belong to somebody else.
+
+        Raises PassFailedError when the server refused one for another reason.
+        """
+        if not wanted:
+            return []
+        factory = Factory(jobset)
+        taken: list[str] = []
+        refused: dict[str, errors.ApiError] = {}
+
+        async def create(child: children.Child) -> None:
+            body = msgspec.json.encode(factory.build(child))
+            request = requests.create(requests.JOBS, jobset.metadata.namespace, body)
+            try:
+                self.seen.jobs.observe(await self.api.request(request, into=jobs.Job))
+            except errors.AlreadyExists as error:
+                if await self._is_ours(jobset, child.name):
+                    return
+                taken.append(child.name)
+                refused[child.name] = error
+                if len(taken) >= MANY_CONFLICTS:
+                    raise
+            except errors.ApiError as error:
+                refused[child.name] = error
+                raise
+
+        start, size = 0, 1 if careful else len(wanted)
+        failures: list[errors.ApiError] = []
+        while start < len(wanted) and not failures:
+            failures = await _fan_out(wanted[start : start + size], create, give_up=True)
+            start, size = start + size, size * 2
+        if refused:
+            notes = (
+                f'job "{child.name}" creation failed with error: {_message(refused[child.name])}'
+                for child in wanted
+                if child.name in refused
+            )
+            self._tell_failure(jobset, 'JobCreationFailed', '\n'.join(notes))
+        other = [failure for failure in failures if not isinstance(failure, errors.AlreadyExists)]
+        if other:
+            raise PassFailedError(other)
+        return sorted(taken)
+
+    async def _is_ours(self, jobset: types.JobSet, name: str) -> bool:
+        """Whether a Job that is in the way is one of ours that we had not seen; it is taken in then."""
+        request = requests.read(requests.JOBS, jobset.metadata.namespace, name)
+        try:
+            job = await self.api.request(request, into=jobs.Job)
+        except errors.NotFound:
+            return False  # gone by now: the next pass makes ours
+        self.seen.jobs.observe(job)
+        return job.owner_uid == jobset.metadata.uid
+
+    async def _suspend(self, jobset: types.JobSet, job: plan.JobRef) -> None:
+        await self._patch_job(jobset, job, {'metadata': {'uid': job.uid}, 'spec': {'suspend': True}})
+
+    async def _resume(self, jobset: types.JobSet, wanted: plan.Resumption) -> None:
+        """Start a suspended Job with the current template.
+
+        Kubernetes before 1.36 lets the template change only while no start time is set, and the start time can only be
+        cleared through the status; so that comes first.
+        """
+        namespace, job = jobset.metadata.namespace, wanted.job
+        read = requests.read(requests.JOBS, namespace, job.name)
+        if wanted.clear_start_time:
+            cleared = {'metadata': {'uid': job.uid}, 'status': {'startTime': None}}
+            read = requests.patch(
+                requests.JOBS,
+                namespace,
+                job.name,
+                cleared,
+                requests.Patch.MERGE,
+                subresource='status',
+                field_manager=keys.FIELD_MANAGER,
+            )
+        try:
+            live = await self.api.request(read, into=dict[str, Any])
+        except errors.NotFound:
+            return
+        if live['metadata']['uid'] == job.uid:
+            await self._patch_job(jobset, job, resumption.patch(live, wanted.replicated_job))
+
+    async def _patch_job(self, jobset: types.JobSet, job: plan.JobRef, change: dict[str, object]) -> None:
+        request = requests.patch(
+            requests.JOBS,
+            jobset.metadata.namespace,
+            job.name,
+            change,
+            requests.Patch.MERGE,
+            field_manager=keys.FIELD_MANAGER,
+        )
+        try:
+            self.seen.jobs.observe(await self.api.request(request, into=jobs.Job))
+        except errors.NotFound:
+            return  # the next pass sees that it is gone
+
+    async def _write_status(self, jobset: types.JobSet, status: types.Status) -> None:
+        """Replace the status, unless the JobSet has changed since it was read.
+
+        The server takes only the status of what is sent to this subresource, so the spec need not be sent.
+        """
+        metadata = jobset.metadata
+        body = {
+            'apiVersion': keys.API_VERSION,
+            'kind': keys.KIND,
+            'metadata': {
+                'name': metadata.name,
+                'namespace': metadata.namespace,
+                'uid': metadata.uid,
+                'resourceVersion': metadata.resource_version,
+            },
+            'status': types.encode_status(status),
+        }
+        request = requests.replace(world.JOBSETS, metadata.namespace, metadata.name, body, subresource='status')
+        try:
+            self.seen.jobsets.observe(await self.api.request(request, into=types.JobSet))
+        except errors.ApiError as error:
+            raise PassFailedError([error]) from error
+
+    async def _delete_jobset(self, jobset: types.JobSet) -> None:
+        request = requests.delete(
+            world.JOBSETS,
+            jobset.metadata.namespace,
+            jobset.metadata.name,
+            propagation=requests.Propagation.FOREGROUND,
+            uid=jobset.metadata.uid,
+        )
+        try:
+            await self.api.send(request)
+        except (errors.NotFound, errors.Conflict):
+            return
+        except errors.ApiError as error:
+            raise PassFailedError([error]) from error
+
+    def _tell_failure(self, jobset: types.JobSet, reason: str, note: str) -> None:
+        self.tell(jobset, plan.Event(plan.EventType.WARNING, reason, note))
+
+
+async def _fan_out(
+    items: Iterable[T],
+    act: Callable[[T], Awaitable[None]],
+    *,
+    give_up: bool,
+) -> list[errors.ApiError]:
+    """Act on the items, :data:`CONCURRENT_WRITES` at a time; returns what failed.
+
+    ``give_up`` begins nothing new after the first failure. Losing the leadership ends it in any case.
+    """
+    queue = iter(items)
+    failures: list[errors.ApiError] = []
+
+    async def work() -> None:
+        for item in queue:
+            try:
+                await act(item)
+            except errors.ApiError as error:
+                failures.append(error)
+                if give_up:
+                    return
+            if failures and give_up:
+                return
+
+    count = len(items) if isinstance(items, tuple) else CONCURRENT_WRITES
+    if count == 1:
+        await work()
+        return failures
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(count, CONCURRENT_WRITES)):
+                group.create_task(work())
+    except* errors.NotLeading as lost:
+        raise lost.exceptions[0] from None
+    return failures
+
+
+def _message(error: errors.ApiError) -> str:
+    """The server's own words: what a user can act on."""
+    return error.message or str(error)
+
+
+def _taken(name: str) -> errors.AlreadyExists:
+    return errors.AlreadyExists(409, 'AlreadyExists', f'Job {name} exists and belongs to somebody else')

@@ -1,0 +1,269 @@
+"""The ``jobset-controller`` command: flags, and a process that kopf owns.
+
+kopf starts what we run after its start-up activity, ends it in its clean-up activity, takes the signals, logs in, and
+answers the liveness probe. It watches nothing: see :mod:`jobset.controller.world` for who does, and why.
+"""
+
+import asyncio
+import contextlib
+import datetime
+import itertools
+import logging
+import os
+import pathlib
+import platform
+import socket
+import ssl
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import aiohttp
+import kopf
+import uvloop
+from aiohttp import web
+
+import jobset
+from jobset.admission import certificates, handshake, listen
+from jobset.api import configuration
+from jobset.controller import logs, manager, metrics, options, serving, webhooks
+from jobset.kube import auth, client, lease, transport
+
+logger = logging.getLogger(__name__)
+
+BAD_CONFIGURATION: Final = 2
+"""Exit code where starting again is of no use before somebody has mended something."""
+
+LOST: Final = 1
+"""Exit code where this process had to end and another one should go on: leadership lost, a defect of ours."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run until a signal says to end; returns the exit code."""
+    try:
+        wanted = options.read(arguments)
+    except options.UsageError as error:
+        print(f'jobset-controller: {error}', file=sys.stderr)  # noqa: T201 - there are no logs yet
+        return BAD_CONFIGURATION
+    logs.set_up(wanted.log_level)
+    logging.getLogger('kopf').setLevel(logging.WARNING)
+    try:
+        return uvloop.run(_run(wanted))
+    except auth.Misconfigured as error:
+        logger.error('no way to log in to a cluster: %s', error)
+        return BAD_CONFIGURATION
+
+
+async def _run(wanted: options.Options) -> int:
+    """Run everything; the exit code is not 0 when a part of it ended by itself."""
+    credentials = await _log_in(wanted.kubeconfig)
+    measured = metrics.Metrics()
+    sending = transport.Requesting(qps=wanted.qps, burst=wanted.burst)
+    async with transport.Transport(
+        credentials, user_agent=user_agent(), settings=sending, on_answer=measured.answered
+    ) as carrier:
+        return await _Process(wanted, credentials, carrier, measured).run()
+
+
+async def _log_in(kubeconfig: str | None) -> auth.Credentials:
+    """The credentials; a login that fails for the moment is tried again, a wrong one is not."""
+    for pause in _Patience():
+        try:
+            return await auth.load(kubeconfig)
+        except OSError as error:
+            logger.warning('cannot log in: %s; trying again in %s s', error, pause)
+            await asyncio.sleep(pause)
+    raise AssertionError('patience has no end')
+
+
+class _Process:
+    """One run of the command, once it can talk to the API server."""
+
+    def __init__(
+        self,
+        wanted: options.Options,
+        credentials: auth.Credentials,
+        carrier: transport.Transport,
+        measured: metrics.Metrics,
+    ) -> None:
+        self._wanted = wanted
+        self._credentials = credentials
+        self._measured = measured
+        self._api = client.Client(carrier)
+        self._manager = manager.Manager(carrier, self._settings(), measured)
+        self._webhooks = self._make_webhooks()
+        self._liveness = f'http://{listen.LOOPBACK}:{_free_port()}/healthz'
+        self._stopping = asyncio.Event()
+        self._started = asyncio.Event()
+
+    async def run(self) -> int:
+        """Serve, and let kopf own the process; returns the exit code."""
+        async with contextlib.AsyncExitStack() as served:
+            await self._serve(served)
+            return await self._own()
+
+    async def _own(self) -> int:
+        """Hand the process to kopf, and run our parts between its start-up and its clean-up."""
+        code = 0
+        registry, settings = self._activities(), kopf.OperatorSettings()
+        async with asyncio.TaskGroup() as group:
+            owner = group.create_task(
+                kopf.operator(
+                    registry=registry,
+                    settings=settings,
+                    standalone=True,
+                    clusterwide=True,
+                    stop_flag=self._stopping,
+                    liveness_endpoint=self._liveness,
+                ),
+                name='kopf',
+            )
+            work = group.create_task(self._work(), name='controller')
+            await asyncio.wait({owner, work}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done() and not self._stopping.is_set():
+                code = LOST
+            self._stopping.set()
+            await asyncio.wait({owner})
+            work.cancel()
+        return code
+
+    def _activities(self) -> kopf.OperatorRegistry:
+        registry = kopf.OperatorRegistry()
+
+        @kopf.on.startup(registry=registry)
+        async def start(settings: kopf.OperatorSettings, **_: object) -> None:
+            settings.scanning.disabled = True
+            settings.posting.enabled = False
+            settings.networking.error_backoffs = _Patience()
+            self._started.set()
+
+        @kopf.on.login(registry=registry)
+        async def log_in(**_: object) -> kopf.AiohttpSession | kopf.ConnectionInfo:
+            credentials = self._credentials
+            headers = dict(credentials.headers())
+            return kopf.AiohttpSession(
+                aiohttp_session=aiohttp.ClientSession(
+                    connector=aiohttp.TCPConnector(ssl=credentials.ssl or True), headers=headers
+                ),
+                server=credentials.server,
+                default_namespace=credentials.namespace,
+            )
+
+        @kopf.on.probe(registry=registry, id='caches')
+        async def caches(**_: object) -> str:
+            return 'filled' if self._manager.is_synced else 'being filled'
+
+        @kopf.on.cleanup(registry=registry)
+        async def clean_up(**_: object) -> None:
+            self._stopping.set()
+            await self._manager.stop()
+
+        del start, log_in, caches, clean_up
+        return registry
+
+    async def _work(self) -> None:
+        """Run the controller and the webhooks; ends when the controller does."""
+        await self._started.wait()
+        try:
+            async with asyncio.TaskGroup() as group:
+                admission = group.create_task(self._webhooks.run(), name='webhooks') if self._webhooks else None
+                await self._manager.run()
+                if admission is not None:
+                    admission.cancel()
+        except* lease.Lost as lost:
+            logger.error('%s; ending, so that a fresh start decides again from the facts', lost.exceptions[0])
+        except* Exception:
+            logger.exception('a part of the controller failed; ending, so that a fresh start decides from the facts')
+
+    def _settings(self) -> manager.Settings:
+        wanted = self._wanted
+        leadership = None
+        if wanted.leader_elect:
+            election = wanted.settings.leader_election
+            leadership = manager.Leadership(
+                namespace=election.resource_namespace or self._credentials.namespace or 'default',
+                name=election.resource_name,
+                identity=lease.identity(),
+                settings=lease.Leasing(
+                    lease_duration=election.lease_duration.total_seconds(),
+                    renew_deadline=election.renew_deadline.total_seconds(),
+                    retry_period=election.retry_period.total_seconds(),
+                ),
+            )
+        instance = f'jobset-{socket.gethostname()}'
+        return manager.Settings(gates=wanted.gates, leadership=leadership, instance=instance)
+
+    def _make_webhooks(self) -> webhooks.Webhooks | None:
+        if not self._wanted.webhooks:
+            return None
+        wanted = self._wanted
+        arguments: list[str] = ['--log-level', logging.getLevelName(max(wanted.log_level, logging.DEBUG)).lower()]
+        if wanted.config_file is not None:
+            arguments += ['--config', wanted.config_file]
+        if wanted.kubeconfig is not None:
+            arguments += ['--kubeconfig', wanted.kubeconfig]
+        return webhooks.Webhooks(arguments, health_port=_free_port())
+
+    async def _serve(self, served: contextlib.AsyncExitStack) -> None:
+        wanted = self._wanted
+        if wanted.health is not None:
+            routes = [
+                serving.probe(f'/{wanted.settings.health.liveness_endpoint_name}', lambda: _alive(self._liveness)),
+                serving.probe(f'/{wanted.settings.health.readiness_endpoint_name}', self._ready),
+            ]
+            served.push_async_callback((await serving.serve(routes, wanted.health)).cleanup)
+        if wanted.metrics is not None:
+            more = self._webhooks.metrics if self._webhooks is not None else None
+            route: list[web.RouteDef] = [serving.metrics_route(self._measured, self._api, more)]
+            context = _metrics_tls(wanted.settings)
+            served.push_async_callback((await serving.serve(route, wanted.metrics, context)).cleanup)
+
+    async def _ready(self) -> str | None:
+        if not self._manager.is_synced:
+            return 'caches are being filled'
+        return await self._webhooks.trouble() if self._webhooks is not None else None
+
+
+async def _alive(endpoint: str) -> str | None:
+    """Whether kopf answers on its own endpoint, which is open to this machine only."""
+    timeout = aiohttp.ClientTimeout(total=2)
+    try:
+        async with aiohttp.ClientSession(timeout=timeout) as session, session.get(endpoint) as answer:
+            return None if answer.status == 200 else await answer.text()
+    except (aiohttp.ClientError, TimeoutError) as error:
+        return f'the event loop does not answer: {error!r}'
+
+
+class _Patience:
+    """Pauses in seconds between attempts that must not come to an end; can be iterated any number of times."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain((0.5, 1, 2, 3, 5, 8, 13, 21), itertools.repeat(30))
+
+
+def user_agent() -> str:
+    """Who we are to the API server; its first word names our writes in ``managedFields``."""
+    machine = {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), platform.machine())
+    commit = os.environ.get('JOBSET_COMMIT', 'unknown')[:7]
+    return f'jobset/{jobset.__version__} ({sys.platform}/{machine}) {commit}'
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((listen.LOOPBACK, 0))
+        return int(probe.getsockname()[1])
+
+
+def _metrics_tls(settings: configuration.Configuration) -> ssl.SSLContext:
+    """TLS for the metrics: with the certificate that is mounted for them, else with one that nobody vouches for."""
+    context = handshake.context(min_version=settings.tls.min_version, cipher_suites=settings.tls.cipher_suites)
+    presenter = handshake.Presenter(context)
+    folder = settings.metrics_cert_dir
+    if folder is None:
+        now = datetime.datetime.now(datetime.UTC)
+        made = certificates.renew(None, certificates.Due.ALL, server_name='localhost', now=now)
+        presenter.show(made.server)
+    else:
+        certificate, key = (pathlib.Path(folder, name).read_bytes() for name in ('tls.crt', 'tls.key'))
+        presenter.show(certificates.Pair(certificate=certificate, key=key))
+    return context

@@ -1,0 +1,149 @@
+"""The controller as a whole: caches on every replica, passes only on the one that leads.
+
+All parts run in one task group; when one of them ends, all end, and the process with them: something outside starts it
+again, and it begins from the facts.
+"""
+
+import asyncio
+import datetime
+import logging
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from jobset.api import features, keys, types
+from jobset.controller import executor, metrics, passes, world
+from jobset.core import plan
+from jobset.kube import client, discovery, events, lease, requests, transport, workqueue
+
+logger = logging.getLogger(__name__)
+
+NEEDED: Final = (world.JOBSETS, requests.JOBS, requests.SERVICES, requests.CLAIMS)
+"""Without these kinds nothing can be done."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leadership:
+    """How replicas agree on who writes."""
+
+    namespace: str
+    name: str
+    identity: str
+    settings: lease.Leasing
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a manager is told."""
+
+    gates: features.FeatureGates
+    leadership: Leadership | None
+    """None where there is only one replica, and it leads without asking."""
+
+    instance: str
+    """Who reports events: ``jobset-<host name>``."""
+
+    workers: int = 16
+    """JobSets that are worked on at the same time."""
+
+
+class Manager:
+    """Runs the controller over an API client until cancelled, or until the leadership is lost."""
+
+    def __init__(self, carrier: transport.Transport, settings: Settings, measured: metrics.Metrics) -> None:
+        api = client.Client(carrier)
+        self._api = api
+        self._settings = settings
+        self._measured = measured
+        self._elector = self._make_elector(api, settings.leadership)
+        writer = client.Client(
+            carrier,
+            # A pass is repeated as a whole, ever more slowly; repetitions of its requests would multiply that.
+            settings=client.Retrying(attempts=1),
+            guard=self._elector.check if self._elector is not None else None,
+        )
+        self.queue: workqueue.WorkQueue[world.Key] = workqueue.WorkQueue(metrics=measured, on_error=self._report)
+        self.world = world.World(api, self.queue.add)
+        self.recorder = events.Recorder(
+            api, controller='jobset', instance=settings.instance, on_drop=measured.event_dropped
+        )
+        self._passes = passes.Passes(
+            self.world,
+            executor.Executor(writer, self.world, self.tell),
+            gates=settings.gates,
+            measured=measured,
+            failures=self.queue.failures,
+            clock=lambda: datetime.datetime.now(datetime.UTC),
+            monotonic=time.monotonic,
+        )
+
+    def _make_elector(self, api: client.Client, wanted: Leadership | None) -> lease.Elector | None:
+        if wanted is None:
+            return None
+        return lease.Elector(
+            api,
+            namespace=wanted.namespace,
+            name=wanted.name,
+            identity=wanted.identity,
+            settings=wanted.settings,
+            on_change=lambda leads: self._measured.leads(wanted.name, leads),
+        )
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether every cache has been filled."""
+        return all(each.is_synced for each in self.world.informers)
+
+    @property
+    def leads(self) -> bool:
+        """Whether this replica may write."""
+        return self._elector is None or self._elector.holds()
+
+    async def run(self) -> None:
+        """Run until cancelled; ends by itself, with an exception, when the leadership is lost."""
+        await discovery.wait_for(self._api, NEEDED)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.world.run(), name='caches')
+            recording = group.create_task(self.recorder.run(), name='events')
+            if self._elector is not None:
+                group.create_task(self._elector.run(), name='leadership')
+            try:
+                await self.world.synced()
+                if self._elector is not None:
+                    await self._elector.held()
+                logger.info('caches are filled and this replica leads; passes begin')
+                await self.queue.run(self._passes.handle, workers=self._settings.workers)
+            finally:
+                recording.cancel()
+
+    async def stop(self) -> None:
+        """End gracefully: finish the running passes, send what events are left, hand over the leadership.
+
+        Each step is bounded by its own settings.
+        """
+        self.queue.stop()
+        await self.recorder.flush()
+        if self._elector is not None:
+            await self._elector.release()
+
+    def tell(self, jobset: types.JobSet, event: plan.Event) -> None:
+        """Send an Event about a JobSet."""
+        metadata = jobset.metadata
+        regarding = events.ObjectRef(
+            api_version=keys.API_VERSION,
+            kind=keys.KIND,
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        )
+        kind = events.EventType.WARNING if event.type == plan.EventType.WARNING else events.EventType.NORMAL
+        self.recorder.record(regarding, type=kind, reason=event.reason, note=event.note)
+
+    def _report(self, key: world.Key, error: BaseException) -> None:
+        """A pass failed and will be repeated."""
+        trace = error if passes.is_worth_a_trace(error) else None
+        failures = self.queue.failures(key)
+        logger.warning(
+            '%s/%s: pass failed, trying again: %s', *key, error, exc_info=trace, extra={'failures': failures}
+        )

@@ -1,0 +1,121 @@
+"""Everything that is observed of JobSets and what belongs to them, and which JobSet a change concerns.
+
+The caches are filled by watches, and by the answers to our own writes: a pass therefore always sees what the pass
+before it did.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import NamedTuple
+
+from jobset.api import jobs, keys, types
+from jobset.core import family, network, volumes
+from jobset.kube import client, informer, requests
+
+JOBSETS = requests.Resource(keys.GROUP, keys.VERSION, keys.PLURAL, keys.KIND)
+
+
+class Key(NamedTuple):
+    """Which JobSet a pass is about."""
+
+    namespace: str
+    name: str
+
+
+class ClaimNames:
+    """The names of the claims in a namespace, as far as they are looked for."""
+
+    def __init__(self, claims: informer.Informer[volumes.Claim], namespace: str) -> None:
+        self._claims = claims
+        self._namespace = namespace
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._claims.get(self._namespace, name) is not None
+
+
+class World:
+    """The caches, and the families of child Jobs that follow from them.
+
+    ``changed`` is called for each JobSet that a change concerns, synchronously and in order.
+    """
+
+    def __init__(self, api: client.Client, changed: Callable[[Key], None], *, namespace: str | None = None) -> None:
+        self._changed = changed
+        self._families: dict[str, family.Family] = {}
+        self._keys: dict[str, Key] = {}
+        self.jobsets = informer.Informer(api, JOBSETS, types.JobSet, namespace=namespace)
+        self.jobs = informer.Informer(
+            api, requests.JOBS, jobs.Job, namespace=namespace, keep=lambda job: job.owner_uid is not None
+        )
+        self.services = informer.Informer(api, requests.SERVICES, network.Service, namespace=namespace)
+        self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace)
+        self.jobsets.subscribe(self._jobset_changed)
+        self.jobs.subscribe(self._job_changed)
+        self.services.subscribe(self._service_changed)
+
+    @property
+    def informers(self) -> tuple[informer.Informer[types.JobSet], ...]:
+        """All caches, for whoever watches over their health."""
+        return (self.jobsets, self.jobs, self.services, self.claims)  # type: ignore[return-value]
+
+    async def run(self) -> None:
+        """Keep the caches up to date until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for each in self.informers:
+                group.create_task(each.run(), name=f'informer of {each.resource.plural}')
+
+    async def synced(self) -> None:
+        """Wait until every cache has been filled once."""
+        for each in self.informers:
+            await each.synced()
+
+    def family(self, jobset: types.JobSet) -> family.Family:
+        """The child Jobs of a JobSet; those of an earlier one of the same name are not among them."""
+        return self._families.get(jobset.metadata.uid) or family.Family()
+
+    def service(self, jobset: types.JobSet) -> network.Service | None:
+        """The Service under the name that the Service of the set should have."""
+        return self.services.get(jobset.metadata.namespace, network.service_name(jobset))
+
+    def claim_names(self, jobset: types.JobSet) -> ClaimNames:
+        """The claims in the namespace of the set."""
+        return ClaimNames(self.claims, jobset.metadata.namespace)
+
+    def _jobset_changed(self, old: types.JobSet | None, new: types.JobSet | None) -> None:
+        metadata = (new or old or _nothing()).metadata
+        key = Key(metadata.namespace, metadata.name)
+        if new is None:
+            self._keys.pop(metadata.uid, None)
+        else:
+            self._keys[metadata.uid] = key
+        self._changed(key)
+
+    def _job_changed(self, old: jobs.Job | None, new: jobs.Job | None) -> None:
+        # An owner reference may change: the Job then leaves one family and joins another.
+        if old is not None and (new is None or old.owner_uid != new.owner_uid):
+            owner = old.owner_uid or ''
+            kin = self._families[owner]
+            kin.drop(old)
+            if not kin.jobs:
+                del self._families[owner]
+            self._concerns(owner)
+        if new is not None:
+            owner = new.owner_uid or ''
+            self._families.setdefault(owner, family.Family()).put(new)
+            self._concerns(owner)
+
+    def _service_changed(self, old: network.Service | None, new: network.Service | None) -> None:
+        for service in (old, new):
+            controller = service.metadata.controller if service is not None else None
+            if controller is not None and controller.kind == keys.KIND:
+                self._concerns(controller.uid)
+
+    def _concerns(self, uid: str) -> None:
+        """A JobSet that is not known yet is looked at when it appears."""
+        key = self._keys.get(uid)
+        if key is not None:
+            self._changed(key)
+
+
+def _nothing() -> types.JobSet:
+    raise AssertionError('a change without an object before or after it')

@@ -1,0 +1,35 @@
+"""How long to wait after a failure: longer each time, and never the same for all who failed together."""
+
+import random
+
+
+class Backoff:
+    """Waiting times that grow by ``factor`` from ``base`` to ``cap`` seconds, each longer by up to ``jitter`` of it."""
+
+    def __init__(self, *, base: float, cap: float, factor: float = 2, jitter: float = 0.5) -> None:
+        self._base = base
+        self._cap = cap
+        self._factor = factor
+        self._jitter = jitter
+        self._failures = 0
+
+    def next(self, *, at_least: float = 0, cap: float | None = None) -> float:
+        """Seconds to wait after one more failure: not less than ``at_least``; ``cap`` lowers the usual one."""
+        wait = delay(self._failures, base=self._base, factor=self._factor, cap=min(self._cap, cap or self._cap))
+        self._failures += 1
+        return jittered(max(at_least, wait), self._jitter)
+
+    def reset(self) -> None:
+        """Forgets the failures."""
+        self._failures = 0
+
+
+def delay(failures: int, *, base: float, factor: float, cap: float) -> float:
+    """Seconds after ``failures`` earlier failures, without jitter."""
+    # The exponent is bounded because a float is: after a day of failures the power would overflow.
+    return float(min(cap, base * factor ** min(failures, 64)))
+
+
+def jittered(seconds: float, jitter: float) -> float:
+    """``seconds`` and up to ``jitter`` of them more."""
+    return seconds * random.uniform(1, 1 + jitter)  # noqa: S311

@@ -1,0 +1,3 @@
+module goparse
+
+go 1.26
