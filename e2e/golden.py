@@ -56,7 +56,7 @@ def main() -> int:
 
 def prepare(kubectl: Kubectl) -> None:
     """Install the CRD, and wait until the garbage collector follows JobSets."""
-    kubectl('apply', '--server-side', '-f', str(ROOT / 'crds'))
+    kubectl('apply', '--server-side', '-k', str(ROOT / 'crds'))
     kubectl('wait', '--for=condition=Established', f'crd/{keys.CRD_NAME}', '--timeout=30s')
     probe: dict[str, Any] = {
         'apiVersion': keys.API_VERSION,

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from e2e.cluster import addons, binaries, control_plane, locks, machine, network, node, processes, site
-from e2e.cluster.names import Names
+from e2e.cluster.names import Names, check_sockets
 from e2e.cluster.settings import Profile, Settings
 from e2e.cluster.site import Ports, Site
 
@@ -47,6 +47,7 @@ def up(names: Names, wanted: Settings, *, cache: Path) -> Site:
     full = wanted.profile is Profile.FULL
     built = binaries.present(binaries.ALL if full else binaries.CONTROL_PLANE, cache=cache)
     if full:
+        check_sockets(names)
         machine.prepare()
     with locks.held(names.lock, seconds=LOCK_SECONDS):
         found = recorded(names, cache=cache)

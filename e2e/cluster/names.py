@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LONGEST = 24
-"""Characters a name may have: it becomes part of socket paths, of which the kernel takes 107 bytes."""
+"""Characters a name may have: it becomes part of socket paths."""
 
 LONGEST_SOCKET = 107
+"""Bytes of a socket's path that the kernel takes."""
 
 _ALLOWED = re.compile(r'[a-z0-9]([a-z0-9-]*[a-z0-9])?')
 
@@ -86,20 +87,22 @@ def cache() -> Path:
 
 
 def of(cluster: str, *, cache_folder: Path) -> Names:
-    """The names of ``cluster``; raises :class:`ClusterNameError` when it cannot be used everywhere."""
+    """The names of ``cluster``; raises :class:`ClusterNameError` for an unusable one."""
     if len(cluster) > LONGEST or not _ALLOWED.fullmatch(cluster):
         raise ClusterNameError(
             f'cluster name: "{cluster}" is not usable; '
             f'take at most {LONGEST} lower-case letters, digits and inner dashes'
         )
-    names = Names(cluster=cluster, state=cache_folder / 'clusters' / cluster)
-    # The longest socket that kubelet makes; it fails late and obscurely when the path is cut.
-    longest = names.state / 'kubelet' / 'device-plugins' / 'kubelet.sock'
+    return Names(cluster=cluster, state=cache_folder / 'clusters' / cluster)
+
+
+def check_sockets(names: Names) -> None:
+    """Raises :class:`ClusterNameError` where a node's sockets would not fit; it would fail late and obscurely."""
+    longest = names.state / 'kubelet' / 'pod-resources' / 'kubelet.sock'
     if len(os.fsencode(longest)) > LONGEST_SOCKET:
         raise ClusterNameError(
             f'cluster name: the socket path {longest} is too long; set XDG_CACHE_HOME to a shorter folder'
         )
-    return names
 
 
 def default(checkout: Path, *, suffix: str = '') -> str:

@@ -7,7 +7,6 @@ since, so a replica that has read an old Secret cannot undo what another one has
 
 import asyncio
 import base64
-import binascii
 import datetime
 import logging
 from collections.abc import Callable, Mapping
@@ -160,7 +159,7 @@ def read(secret: Mapping[str, Any]) -> certificates.Bundle | None:
         parts = {
             name: base64.b64decode(data[name], validate=True) for name in (AUTHORITY, AUTHORITY_KEY, CERTIFICATE, KEY)
         }
-    except (KeyError, TypeError, binascii.Error):
+    except (KeyError, TypeError, ValueError):
         return None
     return certificates.Bundle(
         authority=parts[AUTHORITY],

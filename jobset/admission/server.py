@@ -62,6 +62,8 @@ class Server:
             access_log=None,
             keepalive_timeout=settings.idle_seconds,
             shutdown_timeout=settings.drain_seconds,
+            # After an answer to a request that has not come to its end, the rest of it is read for so long.
+            lingering_time=1,
         )
         await runner.setup()
         try:

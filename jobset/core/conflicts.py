@@ -48,6 +48,6 @@ def _conflict(objects: Sequence[str]) -> conditions.Notice:
         conditions.NAME_CONFLICT,
         True,
         'ForeignObject',
-        f'{shown}{rest} exists and does not belong to this JobSet; delete it or rename the JobSet',
+        f'in the way, and not of this JobSet: {shown}{rest}; delete it or rename the JobSet',
         plan.EventType.WARNING,
     )

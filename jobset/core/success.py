@@ -4,6 +4,7 @@ Source: JobSet API, ``successPolicy``. ``Any`` counts Jobs, not pods.
 
 Where the targets have no Jobs at all, no success can ever come from them. Such a set is complete when nothing is left
 to run: never earlier, because that would kill what still runs, and not never, because then it would wait for nothing.
+"Any" of replicated jobs that do not exist, which only happens without admission, stays a wish that nobody can fulfil.
 """
 
 from jobset.api import types
@@ -16,10 +17,11 @@ def is_complete(jobset: types.JobSet, cohort: family.Cohort) -> bool:
     targets = frozenset(policy.target_replicated_jobs)
     targeted = [job for job in jobset.spec.replicated_jobs if not targets or job.name in targets]
     possible = sum(job.count for job in targeted)
-    if possible == 0:
+    wants_any = policy.operator == types.Operator.ANY
+    if possible == 0 and (targeted or not wants_any or not targets):
         return not jobset.suspended and _nothing_left(jobset, cohort)
     matching = sum(tally.succeeded for name, tally in cohort.tallies.items() if not targets or name in targets)
-    needed = 1 if policy.operator == types.Operator.ANY else possible
+    needed = 1 if wants_any else possible
     return matching >= needed
 
 

@@ -104,7 +104,7 @@ class Unreachable(RetryLater):
     """No complete answer: refused, cut or timed out. ``sent`` tells whether the server may have seen the request."""
 
     def __init__(self, message: str, *, where: str = '', sent: bool) -> None:
-        super().__init__(0, 'Unreachable', message, where=where)
+        super().__init__(0, type(self).__name__, message, where=where)
         self.sent = sent
 
 

@@ -65,6 +65,9 @@ def _repeated(body: nodes.Node, low: int, high: int | None, *, lazy: bool) -> no
         return _EMPTY
     if _consumes_nothing(body) or body == _NOTHING or low == high == 1:
         return body
+    if low and _may_be_empty(body):
+        # Turns that match nothing make up the number, so that none is needed.
+        low = 0
     if high is None and low <= 1:
         # (a*|b)+ is [ab]*: around a loop it makes no difference that a branch loops too, nor that it may be empty.
         looped = [_unlooped(branch) for branch in _branches(body)]
@@ -98,6 +101,21 @@ def _branches(node: nodes.Node) -> tuple[nodes.Node, ...]:
 
 def _consumes_nothing(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Empty | nodes.At)
+
+
+def _may_be_empty(node: nodes.Node) -> bool:
+    """Whether a node matches everywhere without consuming anything."""
+    match node:
+        case nodes.Empty():
+            return True
+        case nodes.Repeat(body, low, _):
+            return low == 0 or _may_be_empty(body)
+        case nodes.Concat(parts):
+            return all(map(_may_be_empty, parts))
+        case nodes.Alternate(branches):
+            return any(map(_may_be_empty, branches))
+        case _:
+            return False
 
 
 def _sequence(parts: Iterable[nodes.Node]) -> nodes.Node:

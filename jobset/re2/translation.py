@@ -44,9 +44,16 @@ def translate(node: nodes.Node) -> str:
         source = _source(reduction.reduced(node), 0)
     except RecursionError:
         raise too_deep() from None
+    return _bounded(source)
+
+
+def _bounded(source: str) -> str:
+    """``source``, if it is not too long. Asked for each part, lest a huge whole be built first."""
     if len(source) > MAX_SOURCE_LENGTH:
-        message = f'the pattern is too large to be matched: {len(source)} characters when spelled out, '
-        raise errors.PatternTooComplexError(f'{message}at most {MAX_SOURCE_LENGTH} are allowed; make it shorter')
+        raise errors.PatternTooComplexError(
+            f'the pattern is too large to be matched: spelled out, it has more than {MAX_SOURCE_LENGTH} characters; '
+            'make it shorter, or use fewer and smaller classes'
+        )
     return source
 
 
@@ -63,10 +70,10 @@ def _source(node: nodes.Node, depth: int) -> str:
             source = _PLACES[place]
         case nodes.Concat(parts):
             for part in parts:
-                source += _source(part, depth + 1)
+                source = _bounded(source + _source(part, depth + 1))
         case nodes.Alternate(branches):
             for branch in branches:
-                source += f'{"|" if source else "(?:"}{_source(branch, depth + 1)}'
+                source = _bounded(f'{source}{"|" if source else "(?:"}{_source(branch, depth + 1)}')
             source += ')'
         case nodes.Repeat(body, low, high, lazy):
             source = _source(body, depth + 1)

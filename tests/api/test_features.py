@@ -26,7 +26,8 @@ def test_parse(wanted: dict[str, bool], gates: features.FeatureGates) -> None:
     [
         pytest.param(
             {'Nonsense': True},
-            'unrecognized feature gate: Nonsense; known ones are: ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions',
+            'unrecognized feature gate: Nonsense; known ones are: '
+            'ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions',
             id='unknown',
         ),
         pytest.param(

@@ -5,14 +5,14 @@ Keyword arguments that end up in a manifest are spelled as there: ``build.jobset
 
 import datetime
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from jobset.api import jobs, keys, types
 from jobset.core import family, network, plan, reconcile
 
-Manifest = dict[str, object]
+Manifest = dict[str, Any]
 
 START: Final = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 """The moment that all times are counted from."""
@@ -30,13 +30,13 @@ def stamp(seconds: float) -> str:
     return at(seconds).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 
-def part(name: str, replicas: int | None = 1, *, template: Manifest | None = None, **fields: object) -> Manifest:
+def part(name: str, replicas: int | None = 1, *, template: Manifest | None = None, **fields: Any) -> Manifest:
     """A replicated job; ``replicas=None`` leaves the field out."""
     counted: Manifest = {} if replicas is None else {'replicas': replicas}
     return {'name': name, 'template': {'spec': pods()} if template is None else template, **counted, **fields}
 
 
-def pods(*, parallelism: int = 1, metadata: Manifest | None = None, **pod_spec: object) -> Manifest:
+def pods(*, parallelism: int = 1, metadata: Manifest | None = None, **pod_spec: Any) -> Manifest:
     """The spec of a Job template."""
     pod_template: Manifest = {'spec': POD | pod_spec}
     if metadata is not None:
@@ -53,7 +53,7 @@ def jobset(
     *parts: Manifest,
     metadata: Manifest | None = None,
     status: types.Status | None = None,
-    **spec: object,
+    **spec: Any,
 ) -> types.JobSet:
     """The JobSet ``js`` in the namespace ``default``."""
     identity = {'name': 'js', 'namespace': 'default', 'uid': 'js-uid', 'resourceVersion': '1', 'generation': 1}
@@ -79,7 +79,7 @@ def job(
     conditions: tuple[Manifest, ...] = (),
     deleting: bool = False,
     owner: Manifest | None = None,
-    **status: object,
+    **status: Any,
 ) -> jobs.Job:
     """The Job ``js-<child>``, as ``a-0``; its status counters are further keywords: ``active=1, ready=1``."""
     replicated_job, _, index = child.rpartition('-')
@@ -116,7 +116,7 @@ OWNER: Final[Manifest] = {
 }
 
 
-def job_condition(kind: str, *, holds: bool = True, seconds: float | None = 10, **fields: object) -> Manifest:
+def job_condition(kind: str, *, holds: bool = True, seconds: float | None = 10, **fields: Any) -> Manifest:
     """A condition of a Job."""
     time: Manifest = {} if seconds is None else {'lastTransitionTime': stamp(seconds)}
     return {'type': kind, 'status': 'True' if holds else 'False', **time, **fields}
@@ -145,8 +145,8 @@ def condition(kind: str, *, holds: bool, reason: str, message: str, seconds: flo
 
 def counters(name: str, **counts: int) -> types.ReplicatedJobStatus:
     """An entry of ``status.replicatedJobsStatus``; what is not named is zero."""
-    zeros = dict.fromkeys(('ready', 'succeeded', 'failed', 'active', 'suspended'), 0)
-    return types.ReplicatedJobStatus(name=name, **(zeros | counts))
+    counted: dict[str, Any] = dict.fromkeys(('ready', 'succeeded', 'failed', 'active', 'suspended'), 0) | counts
+    return types.ReplicatedJobStatus(name=name, **counted)
 
 
 def ref(child: str, *, attempt: int = 0) -> plan.JobRef:

@@ -113,9 +113,7 @@ NORMAL, WARNING = plan.EventType.NORMAL, plan.EventType.WARNING
             ('Suspended', True, 'SuspendedJobs', 'jobset is suspended', NORMAL),
             id='suspended',
         ),
-        pytest.param(
-            conditions.RESUMED, ('Suspended', False, 'ResumeJobs', 'jobset is resumed', NORMAL), id='resumed'
-        ),
+        pytest.param(conditions.RESUMED, ('Suspended', False, 'ResumeJobs', 'jobset is resumed', NORMAL), id='resumed'),
         pytest.param(
             conditions.IN_ORDER_IN_PROGRESS,
             (

@@ -112,7 +112,9 @@ def test_a_rule_fits(
     ('policy', 'expected'),
     [
         pytest.param(None, frozenset(), id='no policy asks nothing'),
-        pytest.param({'rules': [_rule(onJobFailureReasons=['X'])]}, frozenset(), id='rules without patterns ask nothing'),
+        pytest.param(
+            {'rules': [_rule(onJobFailureReasons=['X'])]}, frozenset(), id='rules without patterns ask nothing'
+        ),
         pytest.param(
             {
                 'rules': [
@@ -167,9 +169,7 @@ BY_RULE = f'applying FailJobSet failure policy action {FIRST}'
         pytest.param(
             {'rules': [_rule('FailJobSet')], 'maxRestarts': 9},
             types.Status(),
-            types.Status(
-                terminal_state='Failed', conditions=(_failed('FailJobSetFailurePolicyAction', BY_RULE),)
-            ),
+            types.Status(terminal_state='Failed', conditions=(_failed('FailJobSetFailurePolicyAction', BY_RULE),)),
             _warnings(('FailJobSetFailurePolicyAction', BY_RULE)),
             id='a rule fails the set, whatever restarts are left',
         ),
@@ -257,9 +257,7 @@ def test_a_set_that_fails_while_it_restarts_says_so() -> None:
     failure.apply(draft, build.jobset(), [A_0], answers={}, gates=GATES)
 
     assert draft.current.conditions == (
-        build.condition(
-            'RestartingJobSet', holds=False, reason='JobSetFailed', message='jobset failed', seconds=100
-        ),
+        build.condition('RestartingJobSet', holds=False, reason='JobSetFailed', message='jobset failed', seconds=100),
         _failed('FailedJobs', NO_POLICY),
     )
     assert draft.events == [

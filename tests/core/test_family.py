@@ -21,7 +21,9 @@ FAILED = build.failed()
         pytest.param(build.job('a-0', ended=COMPLETE), 'succeeded', id='complete'),
         pytest.param(build.job('a-0', ended=FAILED), 'failed', id='failed'),
         pytest.param(
-            build.job('a-0', ended=build.job_condition('Complete', holds=False)), 'active', id='a false condition is none'
+            build.job('a-0', ended=build.job_condition('Complete', holds=False)),
+            'active',
+            id='a false condition is none',
         ),
         pytest.param(
             build.job('a-0', conditions=(FAILED, COMPLETE)), 'failed', id='of two endings the first that stands there'

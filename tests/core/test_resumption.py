@@ -200,7 +200,7 @@ def test_the_metadata(
 
 def test_what_several_writes_of_ours_put_there_is_ours() -> None:
     live = _live({'nodeSelector': {'pool': 'a'}}, {'labels': {'a': '1'}})
-    live['metadata']['managedFields'] = [  # type: ignore[index]
+    live['metadata']['managedFields'] = [
         {'manager': OURS, 'fieldsV1': {'f:spec': {'f:template': {'f:metadata': {'f:labels': {'f:a': {}}}}}}},
         {'manager': OURS, 'subresource': 'status', 'fieldsV1': {'f:status': {}}},
         {'manager': OURS, 'fieldsV1': {'f:spec': {'f:template': _pod_fields(nodeSelector=ATOMIC)}}},
@@ -223,6 +223,6 @@ def test_the_placement_toleration_is_kept_where_placement_needs_it() -> None:
 
 def test_a_job_without_managed_fields_keeps_all_it_has() -> None:
     live = _live({'nodeSelector': {'pool': 'a'}, 'tolerations': [T1], 'schedulingGates': [G1]})
-    del live['metadata']['managedFields']  # type: ignore[attr-defined]
+    del live['metadata']['managedFields']
 
     assert resumption.patch(live, _replicated_job({'tolerations': [T2]})) == _patch({'spec': {'tolerations': [T1, T2]}})

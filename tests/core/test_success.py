@@ -30,12 +30,17 @@ def _policy(operator: str = 'All', *targets: str) -> build.Manifest:
         pytest.param(NOTHING, _policy('All', 'z'), {'a': 1}, False, id='targets of zero replicas wait for the rest'),
         pytest.param(NOTHING, _policy('All', 'z'), {'a': 1, 'b': 1}, True, id='and end with the rest'),
         pytest.param(NOTHING, _policy('Any', 'z'), {'a': 1}, False, id='any of zero replicas waits, too'),
-        pytest.param(NOTHING, _policy('Any', 'z'), {'a': 1, 'b': 1}, True, id='any of zero replicas ends with the rest'),
+        pytest.param(
+            NOTHING, _policy('Any', 'z'), {'a': 1, 'b': 1}, True, id='any of zero replicas ends with the rest'
+        ),
         pytest.param(NOTHING, _policy('All', 'z', 'a'), {'a': 1}, True, id='zero replicas beside others are true'),
         pytest.param((), None, {}, True, id='a set without replicated jobs is complete'),
         pytest.param((build.part('z', 0),), None, {}, True, id='a set without replicas is complete'),
         pytest.param((build.part('z', 0),), _policy('Any'), {}, True, id='even where any is asked for'),
         pytest.param(AB, _policy('All', 'gone'), {'a': 2, 'b': 2}, False, id='targets that are not there wait'),
+        pytest.param(
+            AB, _policy('Any', 'gone'), {'a': 2, 'b': 3}, False, id='any of targets that are not there never ends'
+        ),
         pytest.param(AB, _policy('All', 'gone'), {'a': 2, 'b': 3}, True, id='targets that are not there end at last'),
     ],
 )

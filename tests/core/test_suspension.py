@@ -27,7 +27,11 @@ def _failed(seconds: float | None, *, started: float | None = None, **fields: ob
         pytest.param(False, _suspended(True, 40), _failed(50), True, id='seen before the resume is recorded'),
         pytest.param(False, _suspended(True, 40), _failed(30), True, id='failed in the moment before the suspension'),
         pytest.param(
-            False, _suspended(True, 40), _failed(50, started=30), True, id='started before the suspension, not resumed yet'
+            False,
+            _suspended(True, 40),
+            _failed(50, started=30),
+            True,
+            id='started before the suspension, not resumed yet',
         ),
         pytest.param(
             False,

@@ -33,7 +33,7 @@ def _ended(kind: str = 'Completed', *, holds: bool = True, seconds: float = 100)
     ],
 )
 def test_seconds_left(limit: int | None, held: tuple[types.Condition, ...], now: float, left: float | None) -> None:
-    spec = {} if limit is None else {'ttlSecondsAfterFinished': limit}
+    spec: build.Manifest = {} if limit is None else {'ttlSecondsAfterFinished': limit}
     jobset = build.jobset(status=types.Status(conditions=held), **spec)
 
     assert ttl.seconds_left(jobset, build.at(now)) == left

@@ -32,7 +32,9 @@ def _names(claims: tuple[plan.Object, ...]) -> list[str]:
         pytest.param(set(), ['data-js', 'logs-js', 'cache-js'], id='all, in order'),
         pytest.param({'logs-js'}, ['data-js', 'cache-js'], id='one that exists is used as it is'),
         pytest.param({'data-js', 'logs-js', 'cache-js'}, [], id='none'),
-        pytest.param({'logs'}, ['data-js', 'logs-js', 'cache-js'], id='the name of the template is not that of the claim'),
+        pytest.param(
+            {'logs'}, ['data-js', 'logs-js', 'cache-js'], id='the name of the template is not that of the claim'
+        ),
     ],
 )
 def test_missing_claims(existing: set[str], missing: list[str]) -> None:

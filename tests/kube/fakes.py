@@ -76,6 +76,7 @@ class Server:
         self.changes: list[Change] = []
         self.compacted = 0
         self.streams_lists = True
+        self.ends_lists = True
         self.seen: list[Seen] = []
         self.faults: deque[Answer | None] = deque()
         self.happened = asyncio.Condition()
@@ -205,6 +206,8 @@ class Server:
         for path in sorted(self.objects):
             if path.startswith(seen.path + '/'):
                 yield _line('ADDED', self.objects[path])
+        if not self.ends_lists:
+            return
         end = {'resourceVersion': str(self.version), 'annotations': {frames.INITIAL_EVENTS_END: 'true'}}
         yield _line('BOOKMARK', {'metadata': end})
 

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 import msgspec
@@ -51,7 +52,7 @@ def spec(server: fakes.Server) -> lease.LeaseSpec:
 
 
 @contextlib.asynccontextmanager
-async def running(*replicas: Replica) -> contextlib.AbstractAsyncContextManager[list[asyncio.Task[None]]]:
+async def running(*replicas: Replica) -> AsyncIterator[list[asyncio.Task[None]]]:
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one.run()) for one in replicas]
         yield tasks
@@ -258,7 +259,7 @@ async def test_what_others_wrote_into_the_lease_stays() -> None:
     ],
 )
 def test_rhythm_that_cannot_work(duration: float, deadline: float, period: float) -> None:
-    with pytest.raises(ValueError, match='leader election: .* must grow in this order'):
+    with pytest.raises(ValueError, match=r'leader election: .* must grow in this order'):
         lease.Leasing(lease_duration=duration, renew_deadline=deadline, retry_period=period)
 
 

@@ -23,7 +23,9 @@ _POSIX = [
     for name in 'alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit'.split()
     for negation in ('', '^')
 ]
-_ESCAPES = r'\. \* \\ \[ \] \{ \} \| \$ \^ \n \t \r \v \f \a \x41 \x6b \x{4e2d} \x{1F642} \x{0} \101 \012 \_ \- \/'.split()
+_ESCAPES = (
+    r'\. \* \\ \[ \] \{ \} \| \$ \^ \n \t \r \v \f \a \x41 \x6b \x{4e2d} \x{1F642} \x{0} \101 \012 \_ \- \/'.split()
+)
 _FLAG_GROUPS = ['i', 's', 'm', 'U', 'im', 'is', 'ims', '-i', 'i-s', 'm-i', 'U-s', 's-m']
 _ANCHORS = ['^', '$', r'\A', r'\z', r'\b', r'\B']
 _COUNTS = ['{0}', '{1}', '{2}', '{3}', '{0,}', '{1,}', '{2,}', '{0,1}', '{0,2}', '{1,3}', '{2,4}', '{0,0}', '{12}']
@@ -97,7 +99,9 @@ class Patterns:
     def _group(self, depth: int) -> str:
         rng = self._rng
         self._names += 1
-        opening = rng.choice(('(', '(', '(?:', '(?:', f'(?P<n{self._names}>', f'(?<m{self._names}>', f'(?{rng.choice(_FLAG_GROUPS)}:'))
+        opening = rng.choice(
+            ('(', '(', '(?:', '(?:', f'(?P<n{self._names}>', f'(?<m{self._names}>', f'(?{rng.choice(_FLAG_GROUPS)}:')
+        )
         return f'{opening}{self._alternation(depth)})'
 
     def _class(self) -> str:
@@ -107,16 +111,18 @@ class Patterns:
             low, high = sorted(rng.choices('abcdkszABKSZ0159', k=2))
             far_low, far_high = sorted(rng.choices(f'é{FOREIGN}', k=2))
             members.append(
-                rng.choice((
-                    rng.choice('abkKsS01 .*+?|(){}$&~#'),
-                    f'{low}-{high}',
-                    f'{far_low}-{far_high}',
-                    rng.choice(FOREIGN),
-                    rng.choice(_PERL),
-                    rng.choice(_POSIX),
-                    rng.choice(_PROPERTIES),
-                    rng.choice(_ESCAPES),
-                )),
+                rng.choice(
+                    (
+                        rng.choice('abkKsS01 .*+?|(){}$&~#'),
+                        f'{low}-{high}',
+                        f'{far_low}-{far_high}',
+                        rng.choice(FOREIGN),
+                        rng.choice(_PERL),
+                        rng.choice(_POSIX),
+                        rng.choice(_PROPERTIES),
+                        rng.choice(_ESCAPES),
+                    )
+                ),
             )
         first = rng.choice(('', '', '', ']', '-'))
         return f'[{rng.choice(("", "", "^"))}{first}{"".join(members)}{rng.choice(("", "", "-"))}]'

@@ -37,7 +37,9 @@ class Golang:
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """One answer a question, in their order."""
-        lines = ''.join(f'{json.dumps({"pattern": asked.pattern, "texts": list(asked.texts)})}\n' for asked in questions)
+        lines = ''.join(
+            f'{json.dumps({"pattern": asked.pattern, "texts": list(asked.texts)})}\n' for asked in questions
+        )
         output = self._run([], lines)
         return [Answer(**json.loads(line)) for line in output.removesuffix('\n').split('\n') if line]
 

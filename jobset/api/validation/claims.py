@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import msgspec
+
 from jobset.api import equality, templates, types
 from jobset.api.validation import fields, names
 
@@ -110,7 +112,7 @@ def _differs(
     live: ExistingClaim,
     called: str,
 ) -> list[fields.FieldError]:
-    wanted = claim.spec or {}
+    wanted = {} if claim.spec is None else msgspec.json.decode(claim.spec)
     if equality.semantic(wanted, live.spec):
         return []
     return [fields.invalid(path, wanted, f'spec does not match existing {called}')]

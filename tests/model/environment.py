@@ -1,0 +1,148 @@
+"""What a cluster does beside the controller: Jobs run, pods end, and what belongs to nobody is collected.
+
+Everything happens in single steps, each at a time that something else decides.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from tests.model import api, clock
+
+Object = dict[str, Any]
+
+
+class Step(NamedTuple):
+    """Something that may happen from ``due`` on, in seconds since the start."""
+
+    what: str
+    due: float
+    act: Callable[[], None]
+
+
+class Environment:
+    """The Job controller, the kubelets and the garbage collector over one API server."""
+
+    def __init__(self, server: api.Server, time: clock.Clock, *, ready_after: float = 0) -> None:
+        self._server = server
+        self._time = time
+        self._ready_after = ready_after
+        self._since: dict[tuple[str, str], float] = {}
+
+    def steps(self) -> Iterator[Step]:
+        """All that may happen, now or later."""
+        for job in self._server.list('jobs'):
+            yield from self._job_steps(job)
+        living = {obj['metadata']['uid'] for plural in api.KINDS for obj in self._server.list(plural)}
+        for plural in api.KINDS:
+            for obj in self._server.list(plural):
+                yield from self._collect(plural, obj, living)
+
+    def finish(self, name: str, kind: str, *, reason: str = '', message: str = '') -> None:
+        """A Job ends as ``Complete`` or ``Failed``."""
+
+        def change(job: Object) -> None:
+            status = job['status']
+            condition = {'type': kind, 'status': 'True', 'lastTransitionTime': self._time.stamp()}
+            if reason:
+                condition |= {'reason': reason, 'message': message}
+            status['conditions'] = [*status.get('conditions', []), condition]
+            status.pop('active', None)
+            status.pop('ready', None)
+
+        self._server.change('jobs', name, change)
+
+    def _job_steps(self, job: Object) -> Iterator[Step]:
+        metadata, status = job['metadata'], job['status']
+        name, uid = metadata['name'], metadata['uid']
+        if 'deletionTimestamp' in metadata:
+            if api.FOREGROUND in metadata.get('finalizers', []):
+                grace = self._grace(job)
+                due = self._mark(uid, 'deletion') + grace
+                yield Step(f'pods of {name} are gone', due, lambda: self._server.release('jobs', name))
+            return
+        if any(c['type'] in ('Complete', 'Failed') and c['status'] == 'True' for c in status.get('conditions', [])):
+            return
+        now = self._time.seconds
+        if job['spec'].get('suspend'):
+            if status.get('active') or not _suspended(status):
+                yield Step(f'{name} stops', now, lambda: self._change(name, _stop))
+        elif not status.get('startTime'):
+            yield Step(f'{name} starts', now, lambda: self._change(name, self._start))
+        elif (status.get('ready') or 0) < _parallelism(job):
+            due = self._mark(uid, status['startTime']) + self._ready_after
+            yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
+
+    def _collect(self, plural: str, obj: Object, living: set[str]) -> Iterator[Step]:
+        metadata = obj['metadata']
+        name, now = metadata['name'], self._time.seconds
+        owner = api.owner_uid(obj)
+        if owner is not None and owner not in living:
+            if 'deletionTimestamp' not in metadata:
+                yield Step(f'{plural}/{name} is an orphan', now, lambda: self._delete(plural, name))
+            return
+        if plural == 'jobsets' and api.FOREGROUND in metadata.get('finalizers', []):
+            dependants = [
+                (kind, other['metadata'])
+                for kind in api.KINDS
+                for other in self._server.list(kind)
+                if api.owner_uid(other) == metadata['uid']
+            ]
+            for kind, other in dependants:
+                if 'deletionTimestamp' not in other:
+                    yield Step(f'{kind}/{other["name"]} follows', now, _bound(self._delete, kind, other['name']))
+            if not dependants:
+                yield Step(f'{name} is gone', now, lambda: self._server.release(plural, name))
+
+    def _delete(self, plural: str, name: str) -> None:
+        policy = {'propagationPolicy': 'Foreground'} if plural == 'jobs' else {}
+        self._server.delete(plural, name, policy)
+
+    def _change(self, name: str, change: Callable[[Object], None]) -> None:
+        self._server.change('jobs', name, change, manager='kube-controller-manager')
+
+    def _mark(self, uid: str, what: str) -> float:
+        """When this was first seen."""
+        return self._since.setdefault((uid, what), self._time.seconds)
+
+    def _grace(self, job: Object) -> float:
+        """How long its pods take to end; a Job that has finished, or never ran, has none."""
+        if not job['status'].get('active'):
+            return 0
+        pod = job['spec']['template'].get('spec') or {}
+        return float(pod.get('terminationGracePeriodSeconds') or 0)
+
+    def _start(self, job: Object) -> None:
+        status = job['status']
+        status['startTime'] = self._time.stamp()
+        status['active'] = _parallelism(job)
+        _set_suspended(status, 'False')
+
+
+def _bound(act: Callable[[str, str], None], plural: str, name: str) -> Callable[[], None]:
+    return lambda: act(plural, name)
+
+
+def _parallelism(job: Object) -> int:
+    found = job['spec'].get('parallelism')
+    return 1 if found is None else int(found)
+
+
+def _suspended(status: Object) -> bool:
+    return any(c['type'] == 'Suspended' and c['status'] == 'True' for c in status.get('conditions', []))
+
+
+def _set_suspended(status: Object, value: str) -> None:
+    others = [c for c in status.get('conditions', []) if c['type'] != 'Suspended']
+    if value == 'True' or len(others) < len(status.get('conditions', [])):
+        status['conditions'] = [*others, {'type': 'Suspended', 'status': value}]
+
+
+def _stop(job: Object) -> None:
+    status = job['status']
+    status.pop('active', None)
+    status.pop('ready', None)
+    _set_suspended(status, 'True')
+
+
+def _become_ready(job: Object) -> None:
+    job['status']['ready'] = _parallelism(job)
