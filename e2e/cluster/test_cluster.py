@@ -107,7 +107,7 @@ def test_clusters_run_side_by_side(cluster: Names) -> None:
         command('down', '--name', other.cluster)
 
         own = kubectl(cluster.cluster, 'get', 'configmap', '--output=name').split()
-        assert own == [f'configmap/of-{cluster.cluster}', 'configmap/kube-root-ca.crt'][::-1]
+        assert own == ['configmap/kube-root-ca.crt', f'configmap/of-{cluster.cluster}']
         assert kubectl(cluster.cluster, 'get', 'pod', '--output=jsonpath={.items[*].status.phase}') == 'Running'
         assert traces(other) == []
     finally:

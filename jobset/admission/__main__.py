@@ -50,7 +50,6 @@ class Options:
     status_fd: int | None
     stop_at_end_of_input: bool
     log_level: str
-    log_format: str
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -66,8 +65,7 @@ def parse(arguments: Sequence[str]) -> Options:
     add('--health-probe-bind-address', default=HEALTH, help='plain HTTP: /healthz, /readyz, /metrics; "0" for none')
     add('--status-fd', type=int, help='an inherited listening socket to use instead of that address')
     add('--stop-at-end-of-input', action='store_true', help='end when standard input, a pipe, is closed')
-    add('--log-level', default='info', choices=('debug', 'info', 'warning', 'error'))
-    add('--log-format', default='json', choices=('json', 'console'))
+    add('--log-level', default='info', choices=('debug', 'info', 'warning', 'error', 'critical'))
     return Options(**vars(parser.parse_args(arguments)))
 
 
@@ -149,7 +147,7 @@ class Process:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until told to end; returns the exit code."""
     options = parse(sys.argv[1:] if arguments is None else arguments)
-    _log_to_stderr(options)
+    _log_to_stderr(options.log_level)
     try:
         settings = configuration.load(options.config)
         process = Process(options, settings)
@@ -212,15 +210,14 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     return uvloop.new_event_loop
 
 
-def _log_to_stderr(options: Options) -> None:
+def _log_to_stderr(level: str) -> None:
+    # The fields of the controller's log, with which this one is mixed.
+    fields = '%(asctime)s %(levelname)s %(name)s %(message)s'
+    names = {'asctime': 'ts', 'levelname': 'level', 'name': 'logger', 'message': 'msg', 'exc_info': 'stacktrace'}
     handler = logging.StreamHandler()
-    text = '%(asctime)s %(levelname)s %(name)s %(message)s'
-    if options.log_format == 'json':
-        names = {'asctime': 'ts', 'levelname': 'level', 'name': 'logger', 'message': 'msg'}
-        handler.setFormatter(json.JsonFormatter(text, rename_fields=names))
-    else:
-        handler.setFormatter(logging.Formatter(text))
-    logging.basicConfig(level=options.log_level.upper(), handlers=[handler])
+    handler.setFormatter(json.JsonFormatter(fields, rename_fields=names))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler])
+    logging.getLogger('jobset').setLevel(level.upper())
 
 
 if __name__ == '__main__':

@@ -11,7 +11,7 @@ import importlib
 import os
 import ssl as tls  # the name that connections know it by is that of the attribute
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +24,7 @@ DEFAULT_FILE: Final = '~/.kube/config'
 TOKEN_SECONDS: Final = 60
 """Seconds after which the token file is read again; the kubelet replaces it at four fifths of its life."""
 
-PLUGIN_SECONDS: Final = 60
+LOGIN_SECONDS: Final = 60
 """Seconds that a login plugin or an identity provider may take."""
 
 EXPIRY_MARGIN_SECONDS: Final = 300
@@ -96,7 +96,13 @@ class Plain(Credentials):
 class InCluster(Credentials):
     """The service account of the pod that we run in."""
 
-    def __init__(self, *, root: Path = SERVICE_ACCOUNT, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        root: Path = SERVICE_ACCOUNT,
+        environment: Mapping[str, str] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         environment = os.environ if environment is None else environment
         host = environment.get('KUBERNETES_SERVICE_HOST', '')
         port = environment.get('KUBERNETES_SERVICE_PORT', '443')
@@ -104,6 +110,7 @@ class InCluster(Credentials):
             raise Misconfigured('KUBERNETES_SERVICE_HOST: not set; outside a pod, give a kubeconfig file')
         self.server = f'https://[{host}]:{port}' if ':' in host else f'https://{host}:{port}'
         self._root = root
+        self._clock = clock
         self._headers: dict[str, str] = {}
         self._authority = b''
         self._read_at = 0.0
@@ -117,7 +124,7 @@ class InCluster(Credentials):
         return self._headers
 
     def due(self) -> bool:
-        return time.monotonic() - self._read_at > TOKEN_SECONDS
+        return self._clock() - self._read_at > TOKEN_SECONDS
 
     async def refresh(self) -> None:
         # Two small files in memory: a thread would cost more than reading them.
@@ -130,14 +137,23 @@ class InCluster(Credentials):
         if authority != self._authority:
             self.ssl = tls.create_default_context(cadata=authority.decode())
             self._authority = authority
-        self._read_at = time.monotonic()
+        self._read_at = self._clock()
 
 
 class KubeConfig(Credentials):
     """A user of a kubeconfig file, or of several files merged. :meth:`refresh` must be awaited before the first use."""
 
-    def __init__(self, path: str, *, context: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        context: str | None = None,
+        login_seconds: float = LOGIN_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.server = ''
+        self._clock = clock
+        self._login_seconds = login_seconds
         self._path = path
         self._context = context
         self._headers: dict[str, str] = {}
@@ -148,15 +164,15 @@ class KubeConfig(Credentials):
         return self._headers
 
     def due(self) -> bool:
-        return self._refresh_at is not None and time.monotonic() >= self._refresh_at
+        return self._refresh_at is not None and self._clock() >= self._refresh_at
 
     async def refresh(self) -> None:
         # A plugin is a process that may ask a person or a network.
         try:
-            async with asyncio.timeout(PLUGIN_SECONDS):
+            async with asyncio.timeout(self._login_seconds):
                 await asyncio.to_thread(self._read)
         except TimeoutError as error:
-            raise OSError(f'{self._path}: the login has not ended within {PLUGIN_SECONDS} s') from error
+            raise OSError(f'{self._path}: the login has not ended within {self._login_seconds} s') from error
 
     def _read(self) -> None:
         # Imported here, see the text of this module; it has no types to speak of.
@@ -188,7 +204,8 @@ class KubeConfig(Credentials):
             # The package logs that a plugin has failed, and goes on without any credentials.
             raise OSError(f'{self._path}: the login plugin of user {context["user"]!r} gave no credentials')
         self.namespace = context.get('namespace') or 'default'
-        self._refresh_at = _refresh_time(getattr(loader, 'expiry', None))
+        good_for = _good_for(getattr(loader, 'expiry', None))
+        self._refresh_at = None if good_for is None else self._clock() + good_for
 
     def _take(self, configuration: Any) -> None:  # noqa: ANN401 - it has no types
         self.server = configuration.host
@@ -206,14 +223,19 @@ class KubeConfig(Credentials):
         self._files = files
 
 
-async def load(kubeconfig: str | None = None, *, context: str | None = None) -> Credentials:
+async def load(
+    kubeconfig: str | None = None,
+    *,
+    context: str | None = None,
+    service_account: Path = SERVICE_ACCOUNT,
+) -> Credentials:
     """The credentials to use: the named file, else KUBECONFIG, else those of the pod, else ``~/.kube/config``.
 
     Raises :class:`Misconfigured` where none of them can be used, and OSError when a login did not work this time.
     """
     named = kubeconfig or os.environ.get('KUBECONFIG')
-    if not named and context is None and os.environ.get('KUBERNETES_SERVICE_HOST') and SERVICE_ACCOUNT.is_dir():
-        return InCluster()
+    if not named and context is None and os.environ.get('KUBERNETES_SERVICE_HOST') and service_account.is_dir():
+        return InCluster(root=service_account)
     credentials = KubeConfig(named or DEFAULT_FILE, context=context)
     await credentials.refresh()
     return credentials
@@ -229,7 +251,7 @@ def _context(authority: str | None, certificate: str | None, key: str | None, *,
     return context
 
 
-def _refresh_time(expiry: object) -> float | None:
+def _good_for(expiry: object) -> float | None:
     # The package gives a date for plugins, in text or not by their age; other tokens are refreshed when refused.
     if isinstance(expiry, str):
         expiry = datetime.fromisoformat(expiry)
@@ -237,7 +259,7 @@ def _refresh_time(expiry: object) -> float | None:
         return None
     remaining = (expiry - datetime.now(UTC)).total_seconds() - EXPIRY_MARGIN_SECONDS
     # A plugin whose tokens live for minutes must not be run for each request.
-    return time.monotonic() + max(remaining, TOKEN_SECONDS)
+    return max(remaining, TOKEN_SECONDS)
 
 
 def _harmless(error: Exception) -> str:

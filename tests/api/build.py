@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from jobset.api import features, types
+from jobset.api import features, types, validation
 
 Json = Any
 
@@ -43,3 +43,24 @@ def obj(
 def typed(sent: Json) -> types.JobSet:
     """The same JobSet as the functions under test take it."""
     return msgspec.json.decode(msgspec.json.encode(sent), type=types.JobSet)
+
+
+def errors(sent: Json, gates: features.FeatureGates = DEFAULTS, **existing: validation.Found) -> list[str]:
+    """The mistakes in a JobSet to be created; ``existing`` names claims, with underscores for dashes."""
+    claims = {name.replace('_', '-'): found for name, found in existing.items()}
+    return [str(error) for error in validation.create(typed(sent), gates=gates, existing_claims=claims)]
+
+
+def internal(*texts: str) -> list[str]:
+    """Mistakes that belong to no field."""
+    return [f'<nil>: Internal error: {text}' for text in texts]
+
+
+def rule(name: str = 'r', action: str = 'FailJobSet', **filters: Json) -> Json:
+    """A rule of the failure policy."""
+    return {'name': name, 'action': action, **filters}
+
+
+def policies(*templates: Json, when_deleted: str = 'Retain') -> Json:
+    """A spec's part with one policy for volume claims."""
+    return {'volumeClaimPolicies': [{'retentionPolicy': {'whenDeleted': when_deleted}, 'templates': list(templates)}]}

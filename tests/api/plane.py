@@ -14,7 +14,7 @@ Json = Any
 Schema = dict[str, Any]
 
 NOT_CHECKED = '<nil>'
-"""The field of the extra cause with which the server says that it has left out the rules in CEL."""
+"""The field of the causes that tell of a number out of range, and that the rules in CEL have been left out."""
 
 _BLOCKING = frozenset({'required', 'type', 'enum', 'maxItems'})
 
@@ -69,7 +69,14 @@ def _structure(value: Json, node: Schema, path: str) -> Iterator[tuple[str, str]
         if not isinstance(value, int | str):
             yield 'type', path
         return
-    types = {'object': dict, 'array': list, 'string': str, 'boolean': bool, 'integer': int, 'number': (int, float)}
+    types: dict[str, Any] = {
+        'object': dict,
+        'array': list,
+        'string': str,
+        'boolean': bool,
+        'integer': int,
+        'number': (int, float),
+    }
     if not isinstance(value, types[node['type']]):
         yield 'type', path
         return
@@ -78,7 +85,8 @@ def _structure(value: Json, node: Schema, path: str) -> Iterator[tuple[str, str]
     if 'minimum' in node and value < node['minimum']:
         yield 'minimum', path
     if node.get('format') == 'int32' and not -(2**31) <= value < 2**31:
-        yield 'format', path
+        # The server tells this without a path.
+        yield 'format', NOT_CHECKED
     if isinstance(value, list):
         yield from _list(value, node, path)
     if isinstance(value, dict):

@@ -6,7 +6,7 @@ import pytest
 
 from jobset.api import features, validation
 from tests.api import build
-from tests.api.build import DEFAULTS, EVERYTHING, claim, obj, replicated
+from tests.api.build import DEFAULTS, EVERYTHING, claim, errors, internal, obj, policies, replicated, rule
 
 Json = Any
 
@@ -17,15 +17,6 @@ LABEL = (
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 MUST_EXIST = 'does not appear in .spec.ReplicatedJobs'
-
-
-def errors(sent: Json, gates: features.FeatureGates = DEFAULTS, **existing: validation.Found) -> list[str]:
-    claims = {name.replace('_', '-'): found for name, found in existing.items()}
-    return [str(error) for error in validation.create(build.typed(sent), gates=gates, existing_claims=claims)]
-
-
-def internal(*texts: str) -> list[str]:
-    return [f'<nil>: Internal error: {text}' for text in texts]
 
 
 def ready(*names: str) -> list[Json]:
@@ -224,133 +215,6 @@ def test_in_place_restart(gates: features.FeatureGates, job: Json, expected: lis
     assert errors(obj([replicated('a', job=job)], failurePolicy=IN_PLACE), gates) == expected
 
 
-def rule(name: str = 'r', action: str = 'FailJobSet', **filters: Json) -> Json:
-    return {'name': name, 'action': action, **filters}
-
-
-SHAPE = (
-    'a failure policy rule name must start with an alphabetic character, optionally followed by a string of '
-    "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_'"
-)
-LENGTH = 'the rule name must be at least 1 characters long and at most 128 characters long'
-OFF = (
-    'RestartJob and RestartJobAndIgnoreMaxRestarts failure policy actions are not allowed when RestartJob feature '
-    'gate is disabled'
-)
-TOO_MANY = (
-    'JobSet cannot have a failure policy rule with RestartJob or RestartJobAndIgnoreMaxRestarts action and a '
-    'replicated job with replicas > 1024'
-)
-
-
-@pytest.mark.parametrize(
-    ('gates', 'rules', 'replicas', 'expected'),
-    [
-        pytest.param(DEFAULTS, [rule('a'), rule('b_'), rule('c:d,e')], 1, [], id='good names'),
-        pytest.param(
-            DEFAULTS,
-            [rule('')],
-            1,
-            [
-                f'invalid failure policy rule name of length 0, {LENGTH}',
-                f"invalid failure policy rule name '', {SHAPE}",
-            ],
-            id='an empty name',
-        ),
-        pytest.param(
-            DEFAULTS,
-            [rule('r' * 129)],
-            1,
-            [f'invalid failure policy rule name of length 129, {LENGTH}'],
-            id='a long name',
-        ),
-        pytest.param(
-            DEFAULTS,
-            [rule('a-b')],
-            1,
-            [f"invalid failure policy rule name 'a-b', {SHAPE}"],
-            id='a dash in the name',
-        ),
-        pytest.param(
-            DEFAULTS,
-            [rule(targetReplicatedJobs=['a', 'x'], onJobFailureReasons=['PodFailurePolicy', 'Nope'])],
-            1,
-            [
-                "invalid replicatedJob name 'x' in failure policy does not appear in .spec.ReplicatedJobs",
-                "invalid job failure reason 'Nope' in failure policy is not a recognized job failure reason",
-            ],
-            id='an unknown target and an unknown reason',
-        ),
-        pytest.param(
-            DEFAULTS,
-            [rule('b'), rule('a'), rule('b'), rule('a'), rule('b'), rule('c')],
-            1,
-            [
-                "rule names are not unique, rules with indices [0 2 4] all have the same name 'b'",
-                "rule names are not unique, rules with indices [1 3] all have the same name 'a'",
-            ],
-            id='names given twice and thrice',
-        ),
-        pytest.param(
-            DEFAULTS,
-            [rule('1', 'RestartJob', targetReplicatedJobs=['x'])],
-            1,
-            [OFF],
-            id='single restarts switched off, and nothing else looked at',
-        ),
-        pytest.param(EVERYTHING, [rule(action='RestartJob')], 1024, [], id='as many Jobs as can be restarted singly'),
-        pytest.param(
-            EVERYTHING,
-            [rule('a', 'RestartJob'), rule('b', 'RestartJobAndIgnoreMaxRestarts')],
-            1025,
-            [TOO_MANY],
-            id='one too many, told once',
-        ),
-        pytest.param(EVERYTHING, [rule()], 1025, [], id='many Jobs and another action'),
-    ],
-)
-def test_failure_rules(gates: features.FeatureGates, rules: list[Json], replicas: int, expected: list[str]) -> None:
-    jobs = [replicated('a', replicas=replicas)]
-
-    assert errors(obj(jobs, failurePolicy={'rules': rules}), gates) == internal(*expected)
-
-
-@pytest.mark.parametrize(
-    ('pattern', 'reason'),
-    [
-        pytest.param('(', 'error parsing regexp: missing closing ): `(` at position 0', id='an open group'),
-        pytest.param(
-            'a(?=b)',
-            'error parsing regexp: invalid or unsupported Perl syntax: `(?=` at position 1',
-            id='a look-ahead, which RE2 does not have',
-        ),
-        pytest.param(
-            'a**', 'error parsing regexp: invalid nested repetition operator: `**` at position 1', id='two stars'
-        ),
-    ],
-)
-def test_row_19_bad_patterns_are_refused(pattern: str, reason: str) -> None:
-    rules = [
-        rule('a', onJobFailureMessagePatterns=['exit code 1[0-9]+', pattern]),
-        rule('b', onJobFailureMessagePatterns=['.*']),
-    ]
-    (error,) = validation.create(
-        build.typed(obj([replicated('a')], failurePolicy={'rules': rules})), gates=DEFAULTS, existing_claims={}
-    )
-
-    assert error.path == 'spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]'
-    assert error.message == f'Invalid value: "{pattern}": must be a regular expression in RE2 syntax: {reason}'
-
-
-def test_patterns_that_are_too_large_to_match_are_refused() -> None:
-    rules = [rule(onJobFailureMessagePatterns=[r'\pL' * 5000])]
-
-    (error,) = errors(obj([replicated('a')], failurePolicy={'rules': rules}))
-
-    assert error.startswith('spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: Invalid value: ')
-    assert 'must be a regular expression in RE2 syntax: the pattern is too large to be matched' in error
-
-
 NO_INDEX = 'job for coordinator pod must be indexed completion mode, and completions number must be set'
 
 
@@ -402,115 +266,6 @@ def test_row_89_long_coordinator_endpoints_are_refused() -> None:
         '"jobset.sigs.k8s.io/coordinator" (long JobSet / ReplicatedJob / SubDomain name?): '
         'must be no more than 63 bytes',
     )
-
-
-MOUNTS = [{'name': name, 'mountPath': f'/{name}'} for name in ('d', 'e', 'D', 'c' * 61)]
-USER = replicated('a', pod={'containers': [{'name': 'c', 'image': 'i', 'volumeMounts': MOUNTS}]})
-INIT_USER = replicated('a', pod={'initContainers': [{'name': 'c', 'image': 'i', 'volumeMounts': MOUNTS}]})
-TEMPLATE = 'spec.volumeClaimPolicies[0].template[0]'
-CLAIM = claim('d')['spec']
-
-
-def policies(*templates: Json, when_deleted: str = 'Retain') -> Json:
-    return {'volumeClaimPolicies': [{'retentionPolicy': {'whenDeleted': when_deleted}, 'templates': list(templates)}]}
-
-
-@pytest.mark.parametrize(
-    ('job', 'spec', 'expected'),
-    [
-        pytest.param(USER, policies(claim('d'), claim('e')), [], id='two claims that containers mount'),
-        pytest.param(INIT_USER, policies(claim('d')), [], id='a claim that an init container mounts'),
-        pytest.param(
-            USER,
-            {'volumeClaimPolicies': [{'templates': [claim('d')]}, {'templates': [claim('d')]}]},
-            [
-                (
-                    'spec.volumeClaimPolicies[1].template[0].name: Invalid value: "d": '
-                    'names must be unique for VolumeClaimPolicies template'
-                )
-            ],
-            id='one name in two policies',
-        ),
-        pytest.param(
-            USER,
-            policies(claim('c' * 61)),
-            [f'{TEMPLATE}.name: Invalid value: "{"c" * 61}": VolumeClaimPolicies template name is too long'],
-            id='a name that is one too long',
-        ),
-        pytest.param(
-            replicated(
-                'a', pod={**USER['template']['spec']['template']['spec'], 'volumes': [{'name': 'x'}, {'name': 'd'}]}
-            ),
-            policies(claim('d')),
-            [
-                (
-                    'spec.replicatedJobs[0].template.spec.template.spec.volumes[1].name: Invalid value: "d": '
-                    'volume name conflicts with VolumeClaimPolicy template name: d'
-                )
-            ],
-            id='a volume of the same name',
-        ),
-    ],
-)
-def test_volume_claims(job: Json, spec: Json, expected: list[str]) -> None:
-    assert errors(obj([job], **spec)) == expected
-
-
-def test_a_claim_that_nobody_mounts_is_refused_with_all_replicated_jobs() -> None:
-    (error,) = errors(obj([replicated('a')], **policies(claim('d'))))
-
-    assert error.startswith('spec.replicatedJobs: Invalid value: [{"name":"a",')
-    assert error.endswith("]: replicatedJob containers don't have a matching volumeMount: d from VolumeClaimPolicies")
-
-
-@pytest.mark.parametrize(
-    ('when_deleted', 'found', 'expected'),
-    [
-        pytest.param('Retain', validation.ExistingClaim(CLAIM), [], id='an equal one'),
-        pytest.param(
-            'Retain',
-            validation.ExistingClaim({**CLAIM, 'resources': {'requests': {'storage': '1024Mi'}}}),
-            [],
-            id='an equal one in other units',
-        ),
-        pytest.param(
-            'Retain',
-            validation.ExistingClaim({**CLAIM, 'volumeMode': 'Filesystem'}),
-            [
-                (
-                    f'{TEMPLATE}.spec: Invalid value: {{"accessModes":["ReadWriteOnce"],"resources":{{"requests":'
-                    '{"storage":"1Gi"}}}: spec does not match existing PVC d-js in namespace default'
-                )
-            ],
-            id='another one',
-        ),
-        pytest.param(
-            'Delete',
-            validation.ExistingClaim(CLAIM),
-            [
-                (
-                    'spec.volumeClaimPolicies[0].retentionPolicy.whenDeleted: Invalid value: "Delete": '
-                    'retentionPolicy must be retain when PVC exists'
-                )
-            ],
-            id='one that would be deleted',
-        ),
-        pytest.param(
-            'Delete',
-            validation.UnknownClaim('timed out'),
-            internal('failed to check for existing PVC d-js: timed out'),
-            id='nobody knows',
-        ),
-    ],
-)
-def test_existing_claims(when_deleted: str, found: validation.Found, expected: list[str]) -> None:
-    assert errors(obj([USER], **policies(claim('d'), when_deleted=when_deleted)), d_js=found) == expected
-
-
-def test_claims_to_look_up() -> None:
-    js = build.typed(obj([USER], **policies(claim('e'), claim('d'), claim('e'), claim('D'))))
-
-    assert validation.claims_to_look_up(js) == ['e-js', 'd-js']
 
 
 def test_every_mistake_is_told_at_once_in_the_order_of_the_rules() -> None:

@@ -43,7 +43,7 @@ Admission = Callable[[Name, Object], str | None]
 
 
 class Server:
-    """All objects of one namespace. ``template_rule`` says when the template of a suspended Job may change."""
+    """All objects of one namespace. ``is_modern`` follows Kubernetes 1.36 in when the template of a Job may change."""
 
     def __init__(self, time: clock.Clock, *, is_modern: bool) -> None:
         self.time = time
@@ -51,7 +51,7 @@ class Server:
         self.log: dict[str, list[Change]] = {plural: [] for plural in KINDS}
         self.watchers: list[Watcher] = []
         self.admission: Admission = lambda name, obj: None
-        self._is_modern = is_modern
+        self.is_modern = is_modern
         self._objects: dict[Name, bytes] = {}
         self._owners: dict[str, fields.Owners] = {}
         self._uids = 0
@@ -169,7 +169,7 @@ class Server:
         status = old.get('status', {})
         if not old['spec'].get('suspend'):
             raise _refusal(422, 'Invalid', 'spec.template: field is immutable: the Job is not suspended')
-        if self._is_modern:
+        if self.is_modern:
             stopped = any(c['type'] == 'Suspended' and c['status'] == 'True' for c in status.get('conditions', []))
             allowed = (stopped or not status.get('startTime')) and not status.get('active')
         else:

@@ -23,3 +23,8 @@ class Clock:
     def advance(self, to: float) -> None:
         """Let it be that many seconds after the start, unless it is later already."""
         self.seconds = max(self.seconds, to)
+
+
+def seconds(stamp: str) -> float:
+    """Seconds from the start to a moment as an API server writes it."""
+    return (datetime.datetime.fromisoformat(stamp) - START).total_seconds()

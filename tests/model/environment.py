@@ -26,7 +26,6 @@ class Environment:
         self._server = server
         self._time = time
         self._ready_after = ready_after
-        self._since: dict[tuple[str, str], float] = {}
 
     def steps(self) -> Iterator[Step]:
         """All that may happen, now or later."""
@@ -53,11 +52,10 @@ class Environment:
 
     def _job_steps(self, job: Object) -> Iterator[Step]:
         metadata, status = job['metadata'], job['status']
-        name, uid = metadata['name'], metadata['uid']
+        name = metadata['name']
         if 'deletionTimestamp' in metadata:
             if api.FOREGROUND in metadata.get('finalizers', []):
-                grace = self._grace(job)
-                due = self._mark(uid, 'deletion') + grace
+                due = clock.seconds(metadata['deletionTimestamp']) + _grace(job)
                 yield Step(f'pods of {name} are gone', due, lambda: self._server.release('jobs', name))
             return
         if any(c['type'] in ('Complete', 'Failed') and c['status'] == 'True' for c in status.get('conditions', [])):
@@ -65,11 +63,11 @@ class Environment:
         now = self._time.seconds
         if job['spec'].get('suspend'):
             if status.get('active') or not _suspended(status):
-                yield Step(f'{name} stops', now, lambda: self._change(name, _stop))
-        elif not status.get('startTime'):
+                yield Step(f'{name} stops', now, lambda: self._change(name, self._stop))
+        elif not status.get('startTime') or _suspended(status):
             yield Step(f'{name} starts', now, lambda: self._change(name, self._start))
         elif (status.get('ready') or 0) < _parallelism(job):
-            due = self._mark(uid, status['startTime']) + self._ready_after
+            due = clock.seconds(status['startTime']) + self._ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
 
     def _collect(self, plural: str, obj: Object, living: set[str]) -> Iterator[Step]:
@@ -100,26 +98,31 @@ class Environment:
     def _change(self, name: str, change: Callable[[Object], None]) -> None:
         self._server.change('jobs', name, change, manager='kube-controller-manager')
 
-    def _mark(self, uid: str, what: str) -> float:
-        """When this was first seen."""
-        return self._since.setdefault((uid, what), self._time.seconds)
-
-    def _grace(self, job: Object) -> float:
-        """How long its pods take to end; a Job that has finished, or never ran, has none."""
-        if not job['status'].get('active'):
-            return 0
-        pod = job['spec']['template'].get('spec') or {}
-        return float(pod.get('terminationGracePeriodSeconds') or 0)
-
     def _start(self, job: Object) -> None:
         status = job['status']
         status['startTime'] = self._time.stamp()
         status['active'] = _parallelism(job)
         _set_suspended(status, 'False')
 
+    def _stop(self, job: Object) -> None:
+        status = job['status']
+        status.pop('active', None)
+        status.pop('ready', None)
+        if self._server.is_modern:
+            status.pop('startTime', None)
+        _set_suspended(status, 'True')
+
 
 def _bound(act: Callable[[str, str], None], plural: str, name: str) -> Callable[[], None]:
     return lambda: act(plural, name)
+
+
+def _grace(job: Object) -> float:
+    """How long its pods take to end; a Job that has finished, or never ran, has none."""
+    if not job['status'].get('active'):
+        return 0
+    pod = job['spec']['template'].get('spec') or {}
+    return float(pod.get('terminationGracePeriodSeconds') or 0)
 
 
 def _parallelism(job: Object) -> int:
@@ -135,13 +138,6 @@ def _set_suspended(status: Object, value: str) -> None:
     others = [c for c in status.get('conditions', []) if c['type'] != 'Suspended']
     if value == 'True' or len(others) < len(status.get('conditions', [])):
         status['conditions'] = [*others, {'type': 'Suspended', 'status': value}]
-
-
-def _stop(job: Object) -> None:
-    status = job['status']
-    status.pop('active', None)
-    status.pop('ready', None)
-    _set_suspended(status, 'True')
 
 
 def _become_ready(job: Object) -> None:

@@ -7,18 +7,19 @@ def dump(node: nodes.Node) -> str:
     """The notation of a tree. Deep ones are for the stack to bear, so that tests of limits do not come here."""
     match node:
         case nodes.Empty():
-            return 'empty'
+            notation = 'empty'
         case nodes.At(place):
-            return place.value
+            notation = place.value
         case nodes.Literal(text, fold):
-            return f'({"fold" if fold else "lit"}{"".join(f" {ord(character):x}" for character in text)})'
+            notation = f'({"fold" if fold else "lit"}{"".join(f" {ord(character):x}" for character in text)})'
         case nodes.Class(ranges):
-            return f'(class{"".join(f" {low:x} {high:x}" for low, high in ranges)})'
+            notation = f'(class{"".join(f" {low:x} {high:x}" for low, high in ranges)})'
         case nodes.Repeat(body, low, high, lazy):
-            return f'(rep{"?" if lazy else ""} {low},{-1 if high is None else high} {dump(body)})'
+            notation = f'(rep{"?" if lazy else ""} {low},{-1 if high is None else high} {dump(body)})'
         case nodes.Capture(body, index, name):
-            return f"(cap {index} '{name}' {dump(body)})"
+            notation = f"(cap {index} '{name}' {dump(body)})"
         case nodes.Concat(parts):
-            return f'(cat {" ".join(map(dump, parts))})'
+            notation = f'(cat {" ".join(map(dump, parts))})'
         case nodes.Alternate(branches):
-            return f'(alt {" ".join(map(dump, branches))})'
+            notation = f'(alt {" ".join(map(dump, branches))})'
+    return notation

@@ -13,29 +13,65 @@ FOREIGN = 'éÉßẞſKΣσςΩΩδжЖ中\U0001f642\xa0\x0b\x85\u2028ǅǆİıµ
 
 TEXT = f'{PLAIN}{FOREIGN}\n\n\r\t\x00"\'[](){{}}*+?^$|\\'
 
-_PROPERTIES = (
-    r'\pL \PL \pN \p{Lu} \P{Lu} \p{Ll} \p{^Ll} \P{^Lu} \p{Greek} \P{Greek} \p{Latin} \p{Han} \p{Nd} \p{Zs} \pP \pS \p{Lt} '
-    r'\p{Any} \p{Cyrillic} \pZ \p{Mn} \p{Common} \PM \pC'
-).split()
-_PERL = r'\d \D \s \S \w \W'.split()
+_PROPERTIES = [
+    *(r'\pL', r'\PL', r'\pN', r'\pP', r'\pS', r'\pZ', r'\PM', r'\pC', r'\p{Lu}', r'\P{Lu}', r'\p{Ll}', r'\p{^Ll}'),
+    *(r'\P{^Lu}', r'\p{Lt}', r'\p{Nd}', r'\p{Zs}', r'\p{Mn}', r'\p{Greek}', r'\P{Greek}', r'\p{Latin}', r'\p{Han}'),
+    *(r'\p{Cyrillic}', r'\p{Common}', r'\p{Any}'),
+]
+_PERL = [r'\d', r'\D', r'\s', r'\S', r'\w', r'\W']
 _POSIX = [
     f'[:{negation}{name}:]'
-    for name in 'alnum alpha ascii blank cntrl digit graph lower print punct space upper word xdigit'.split()
+    for name in (
+        *('alnum', 'alpha', 'ascii', 'blank', 'cntrl', 'digit', 'graph'),
+        *('lower', 'print', 'punct', 'space', 'upper', 'word', 'xdigit'),
+    )
     for negation in ('', '^')
 ]
-_ESCAPES = (
-    r'\. \* \\ \[ \] \{ \} \| \$ \^ \n \t \r \v \f \a \x41 \x6b \x{4e2d} \x{1F642} \x{0} \101 \012 \_ \- \/'.split()
-)
+_ESCAPES = [
+    *(f'\\{character}' for character in '.*\\[]{}|$^ntrvfa_-/'),
+    *(r'\x41', r'\x6b', r'\x{4e2d}', r'\x{1F642}', r'\x{0}', r'\101', r'\012'),
+]
 _FLAG_GROUPS = ['i', 's', 'm', 'U', 'im', 'is', 'ims', '-i', 'i-s', 'm-i', 'U-s', 's-m']
 _ANCHORS = ['^', '$', r'\A', r'\z', r'\b', r'\B']
 _COUNTS = ['{0}', '{1}', '{2}', '{3}', '{0,}', '{1,}', '{2,}', '{0,1}', '{0,2}', '{1,3}', '{2,4}', '{0,0}', '{12}']
 _CONSTRUCTS = [
-    *'()[]{}|*+?^$.\\-:,<>=!&~#PQEUisx019aAzbkſK\n',
-    *('(?', '(?P<', '(?<', '(?:', '(?i', '(?-', '[^', '[[:', ':]', '{2,', ',3}', '{1001}', '{,2}', r'\x', r'\x{', r'\p', r'\p{'),
-    *(r'\C', r'\Z', r'\G', r'\K', r'\1', r'\8', r'\07', '(?=', '(?!', '(?>', '(?#', '**', '++', '}', r'\pX', r'\p{Foo}', '[z-a]'),
-    *(r'\u0041', r'\R', r'\h', r'\X', '(?x)', '(?P=n)', '(?P<n>', '(?P<1>', '(?P<é>', r'\Q', r'\E', '{0}', '{1000}', '{9999999999}'),
-    *('[[:foo:]]', r'[\Q]', '[a-', r'[\d-z]', '[]a]', '[^]a]', '[a-b-c]', '(|', '||', '{e<=1}', '\ufffd'),
-]  # fmt: skip
+    *'()[]{}|*+?^$.\\-:,<>=!&~#PQEUisx019aAzbkſK\n\ufffd',
+    *(
+        '(?',
+        '(?P<',
+        '(?<',
+        '(?:',
+        '(?i',
+        '(?-',
+        '(?=',
+        '(?!',
+        '(?>',
+        '(?#',
+        '(?x)',
+        '(?P=n)',
+        '(?P<n>',
+        '(?P<1>',
+        '(?P<é>',
+    ),
+    *('[^', '[[:', ':]', '[a-', '[z-a]', '[]a]', '[^]a]', '[a-b-c]', '[[:foo:]]', r'[\Q]', r'[\d-z]', '(|', '||', '**'),
+    *(
+        '++',
+        '{0}',
+        '{2,',
+        ',3}',
+        '{,2}',
+        '{1000}',
+        '{1001}',
+        '{9999999999}',
+        '{e<=1}',
+        '}',
+        r'\Q',
+        r'\E',
+        r'\x',
+        r'\x{',
+    ),
+    *(r'\p', r'\p{', r'\pX', r'\p{Foo}', r'\C', r'\Z', r'\G', r'\K', r'\1', r'\8', r'\07', r'\u0041', r'\R', r'\h'),
+]
 
 
 class Patterns:
@@ -70,8 +106,7 @@ class Patterns:
     def _repeated(self, depth: int) -> str:
         atom = self._atom(depth)
         rng = self._rng
-        chance = rng.random()
-        if chance < 0.3 and not atom.endswith('\x00'):
+        if rng.random() < 0.3:
             suffix = rng.choice(('*', '+', '?', '*', '+', '?', rng.choice(_COUNTS)))
             return atom + suffix + rng.choice(('', '', '?'))
         return atom
@@ -99,9 +134,9 @@ class Patterns:
     def _group(self, depth: int) -> str:
         rng = self._rng
         self._names += 1
-        opening = rng.choice(
-            ('(', '(', '(?:', '(?:', f'(?P<n{self._names}>', f'(?<m{self._names}>', f'(?{rng.choice(_FLAG_GROUPS)}:')
-        )
+        name = f'n{self._names}'
+        flags = rng.choice(_FLAG_GROUPS)
+        opening = rng.choice(('(', '(', '(?:', '(?:', f'(?P<{name}>', f'(?<{name}>', f'(?{flags}:'))
         return f'{opening}{self._alternation(depth)})'
 
     def _class(self) -> str:
@@ -151,23 +186,27 @@ class Texts:
     def _sample(self, node: nodes.Node, depth: int) -> str:
         rng = self._rng
         match node:
-            case nodes.Literal(text, fold):
-                return ''.join(chr(rng.choice(folding.orbit(ord(each)))) for each in text) if fold else text
+            case nodes.Literal(text, fold=False):
+                sample = text
+            case nodes.Literal(text):
+                sample = ''.join(chr(rng.choice(folding.orbit(ord(each)))) for each in text)
             case nodes.Class(ranges):
-                return self._member(ranges)
+                sample = self._member(ranges)
             case nodes.Repeat(body, low, high, _) if depth < 20:
-                turns = min(low + rng.choice((0, 0, 1, 2)), low if high == 0 else high or low + 3)
-                return ''.join(self._sample(body, depth + 1) for _ in range(min(turns, 40)))
+                turns = low + rng.choice((0, 0, 1, 2))
+                turns = min(turns, 40, turns if high is None else high)
+                sample = ''.join(self._sample(body, depth + 1) for _ in range(turns))
             case nodes.Capture(body):
-                return self._sample(body, depth + 1)
+                sample = self._sample(body, depth + 1)
             case nodes.Concat(parts):
-                return ''.join(self._sample(part, depth + 1) for part in parts)
+                sample = ''.join(self._sample(part, depth + 1) for part in parts)
             case nodes.Alternate(branches):
-                return self._sample(rng.choice(branches), depth + 1)
+                sample = self._sample(rng.choice(branches), depth + 1)
             case nodes.At():
-                return rng.choice(('', '', '\n', ' '))
+                sample = rng.choice(('', '', '\n', ' '))
             case _:
-                return ''
+                sample = ''
+        return sample
 
     def _member(self, ranges: runes.Ranges) -> str:
         """A character of a class, one that these tests know if there is any: on others the Unicode editions differ."""

@@ -1,0 +1,159 @@
+"""What must hold after every step, whatever happens in which order."""
+
+from typing import Any
+
+import msgspec
+
+from jobset.api import keys, types
+from jobset.kube import requests
+from tests.model import api, clock
+
+Object = dict[str, Any]
+
+
+class Checks:
+    """Looks at each change of the server, and knows whether the controller is at work."""
+
+    def __init__(self, server: api.Server, time: clock.Clock) -> None:
+        self._server = server
+        self._time = time
+        self._seen: types.JobSet | None = None
+        self._is_prompt = False
+        self._passing = False
+        self._status_writes = 0
+        self.made: list[tuple[float, str, int]] = []
+        """Each creation of a Job by the controller: when, which, and for which attempt."""
+
+        self._jobset_uids: set[str] = set()
+        self._succeeded: set[tuple[str, str, int]] = set()
+
+    def begin(self, seen: types.JobSet | None, *, prompt: bool) -> None:
+        """A pass begins, and sees this; ``prompt`` says that nothing of what it sees is old."""
+        self._seen, self._is_prompt, self._passing, self._status_writes = seen, prompt, True, 0
+
+    def end(self) -> None:
+        """The pass is over."""
+        self._passing = False
+
+    def see(self, change: api.Change) -> None:
+        """Something has changed on the server."""
+        new = msgspec.json.decode(change.raw)
+        old = msgspec.json.decode(change.before) if change.before is not None else None
+        match change.name.plural:
+            case 'jobsets' if not change.is_deletion:
+                self._jobset_uids.add(new['metadata']['uid'])
+                self._check_status(old, new)
+            case 'jobs':
+                if old is None:
+                    self._check_creation(new)
+                self._check_attempts(new)
+                self._remember_success(new)
+        if old is None and change.name.plural in ('services', 'persistentvolumeclaims'):
+            self._check_may_create(new)
+
+    def write(self, request: requests.Request) -> None:
+        """The controller is about to write: what it changes must be a JobSet or belong to one."""
+        *_, plural, name = request.path.removesuffix('/status').split('/')
+        if request.method == 'POST' or plural == 'jobsets':
+            return
+        found = self._server.get(plural, name)
+        assert found is None or self._is_ours(request, found), f'{request} touches what is not ours'
+
+    def _is_ours(self, request: requests.Request, found: Object) -> bool:
+        """A write that names another uid is refused by the server, so it touches nothing."""
+        sent = msgspec.json.decode(request.body or b'{}')
+        uids = [(sent.get(key) or {}).get('uid') for key in ('preconditions', 'metadata')]
+        versions = (sent.get('metadata') or {}).get('resourceVersion')
+        is_refused = any(uid not in (None, found['metadata']['uid']) for uid in uids) or versions not in (
+            None,
+            found['metadata']['resourceVersion'],
+        )
+        return is_refused or api.owner_uid(found) in self._jobset_uids
+
+    def _is_by_controller(self, obj: Object) -> bool:
+        """Nobody else makes objects that a JobSet owns."""
+        return api.owner_uid(obj) is not None or keys.JOBSET_NAME in (obj['metadata'].get('labels') or {})
+
+    def _check_may_create(self, obj: Object) -> None:
+        if not self._is_by_controller(obj):
+            return
+        name = obj['metadata']['name']
+        assert self._passing, f'{name} is made outside of a pass'
+        assert self._seen is not None
+        assert self._seen.metadata.deletion_timestamp is None, f'{name} is made after a deletion timestamp'
+        ended = [c.type for c in self._seen.status.conditions if c.type in ('Completed', 'Failed') and c.is_true]
+        assert not ended, f'{name} is made after {ended}'
+        if self._is_prompt:
+            stored = self._server.get('jobsets', self._seen.metadata.name)
+            assert stored is not None
+            assert 'deletionTimestamp' not in stored['metadata'], f'{name} is made after a deletion timestamp'
+
+    def _check_creation(self, job: Object) -> None:
+        if not self._is_by_controller(job):
+            return
+        self._check_may_create(job)
+        seen = self._seen
+        assert seen is not None
+        metadata, name = job['metadata'], job['metadata']['name']
+        attempt = int(metadata['labels'][keys.RESTART_ATTEMPT])
+        self.made.append((self._time.seconds, name, attempt))
+        assert api.owner_uid(job) == seen.metadata.uid
+        assert attempt == seen.status.restarts, f'{name} is made for attempt {attempt}'
+        assert job['spec']['suspend'] is seen.suspended, f'{name} starts while its set is suspended'
+        assert (seen.metadata.uid, name, attempt) not in self._succeeded, f'{name} has succeeded and is made again'
+
+    def _remember_success(self, job: Object) -> None:
+        owner = api.owner_uid(job)
+        attempt = (job['metadata'].get('labels') or {}).get(keys.RESTART_ATTEMPT)
+        done = any(c['type'] == 'Complete' and c['status'] == 'True' for c in job['status'].get('conditions', []))
+        if owner is not None and attempt is not None and done and 'deletionTimestamp' not in job['metadata']:
+            self._succeeded.add((owner, job['metadata']['name'], int(attempt)))
+
+    def forget_success(self, job: str) -> None:
+        """Somebody else deletes a Job: it may run again."""
+        self._succeeded = {entry for entry in self._succeeded if entry[1] != job}
+
+    def _check_attempts(self, changed: Object) -> None:
+        """With BlockingRecreate no two attempts of a set live at once."""
+        owner = api.owner_uid(changed)
+        for jobset in self._server.list('jobsets'):
+            policy = jobset['spec'].get('failurePolicy') or {}
+            if jobset['metadata']['uid'] != owner or policy.get('restartStrategy') != 'BlockingRecreate':
+                continue
+            living = {
+                job['metadata']['labels'][keys.RESTART_ATTEMPT]
+                for job in self._server.list('jobs')
+                if api.owner_uid(job) == owner
+            }
+            assert len(living) <= 1, f'attempts {sorted(living)} live at once'
+
+    def _check_status(self, old: Object | None, new: Object) -> None:
+        before = (old or {}).get('status') or {}
+        after = new.get('status') or {}
+        if before == after:
+            return
+        self._status_writes += int(self._passing)
+        assert self._status_writes <= 1, 'the status is written twice in one pass'
+        for counter in ('restarts', 'restartsCountTowardsMax'):
+            grown = after.get(counter, 0) - before.get(counter, 0)
+            assert grown in (0, 1), f'{counter} grows by {grown}'
+        policy = new['spec'].get('failurePolicy') or {}
+        assert after.get('restartsCountTowardsMax', 0) <= max(0, policy.get('maxRestarts', 0))
+        self._check_end(before, after)
+        replicas = {job['name']: job.get('replicas', 1) for job in new['spec'].get('replicatedJobs', [])}
+        for entry in after.get('replicatedJobsStatus', []):
+            assert entry['succeeded'] + entry['failed'] + max(entry['ready'], entry['active']) <= replicas[entry['name']]
+
+    def _check_end(self, before: Object, after: Object) -> None:
+        """An end is for ever, and both of its signs come together."""
+        ended = [c['type'] for c in before.get('conditions', []) if _ends(c)]
+        ends = [c['type'] for c in after.get('conditions', []) if _ends(c)]
+        assert not ended or ends == ended, f'{ended} became {ends}'
+        assert len(ends) <= 1
+        assert after.get('terminalState', '') == (ends[0] if ends else ''), 'terminalState says something else'
+        if ended:
+            assert after.get('restarts') == before.get('restarts'), 'a finished set restarts'
+
+
+def _ends(condition: Object) -> bool:
+    return condition['type'] in ('Completed', 'Failed') and condition['status'] == 'True'
