@@ -37,6 +37,9 @@ BAD_CONFIGURATION: Final = 2
 LOST: Final = 1
 """Exit code where this process had to end and another one should go on: leadership lost, a defect of ours."""
 
+ENDING_SECONDS: Final = 9
+"""How long everything may take to end; less than the pod's own grace of ten seconds."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run until a signal says to end; returns the exit code."""
@@ -103,31 +106,23 @@ class _Process:
             return await self._own()
 
     async def _own(self) -> int:
-        """Hand the process to kopf, and run our parts between its start-up and its clean-up."""
-        code = 0
-        registry, settings = self._activities(), kopf.OperatorSettings()
+        """Hand the process to kopf, which has our parts run between its start-up and its clean-up."""
         async with asyncio.TaskGroup() as group:
-            owner = group.create_task(
-                kopf.operator(
-                    registry=registry,
-                    settings=settings,
-                    standalone=True,
-                    clusterwide=True,
-                    stop_flag=self._stopping,
-                    liveness_endpoint=self._liveness,
-                ),
-                name='kopf',
-            )
             work = group.create_task(self._work(), name='controller')
-            await asyncio.wait({owner, work}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done() and not self._stopping.is_set():
-                code = LOST
-            self._stopping.set()
-            await asyncio.wait({owner})
-            work.cancel()
-        return code
+            group.create_task(self._kopf(work), name='kopf')
+        return LOST if work.result() else 0
 
-    def _activities(self) -> kopf.OperatorRegistry:
+    async def _kopf(self, work: 'asyncio.Task[bool]') -> None:
+        await kopf.operator(
+            registry=self._activities(work),
+            settings=kopf.OperatorSettings(),
+            standalone=True,
+            clusterwide=True,
+            stop_flag=self._stopping,
+            liveness_endpoint=self._liveness,
+        )
+
+    def _activities(self, work: 'asyncio.Task[bool]') -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
 
         @kopf.on.startup(registry=registry)
@@ -155,14 +150,15 @@ class _Process:
 
         @kopf.on.cleanup(registry=registry)
         async def clean_up(**_: object) -> None:
-            self._stopping.set()
-            await self._manager.stop()
+            self._manager.stop()
+            # What still runs after this activity is cancelled, without another word.
+            await asyncio.wait({work}, timeout=ENDING_SECONDS)
 
         del start, log_in, caches, clean_up
         return registry
 
-    async def _work(self) -> None:
-        """Run the controller and the webhooks; ends when the controller does."""
+    async def _work(self) -> bool:
+        """Run the controller and the webhooks until the controller ends; returns whether it ended by itself."""
         await self._started.wait()
         try:
             async with asyncio.TaskGroup() as group:
@@ -174,6 +170,11 @@ class _Process:
             logger.error('%s; ending, so that a fresh start decides again from the facts', lost.exceptions[0])
         except* Exception:
             logger.exception('a part of the controller failed; ending, so that a fresh start decides from the facts')
+        else:
+            return False
+        finally:
+            self._stopping.set()
+        return True
 
     def _settings(self) -> manager.Settings:
         wanted = self._wanted

@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 NEEDED: Final = (world.JOBSETS, requests.JOBS, requests.SERVICES, requests.CLAIMS)
 """Without these kinds nothing can be done."""
 
+GRACE_SECONDS: Final = 5
+"""How long running passes may take at the end; less than the pod's own grace of ten seconds."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Leadership:
@@ -55,6 +58,7 @@ class Manager:
         self._api = api
         self._settings = settings
         self._measured = measured
+        self._stopping = asyncio.Event()
         self._elector = self._make_elector(api, settings.leadership)
         writer = client.Client(
             carrier,
@@ -100,31 +104,37 @@ class Manager:
         return self._elector is None or self._elector.holds()
 
     async def run(self) -> None:
-        """Run until cancelled; ends by itself, with an exception, when the leadership is lost."""
-        await discovery.wait_for(self._api, NEEDED)
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.world.run(), name='caches')
-            recording = group.create_task(self.recorder.run(), name='events')
-            if self._elector is not None:
-                group.create_task(self._elector.run(), name='leadership')
-            try:
-                await self.world.synced()
-                if self._elector is not None:
-                    await self._elector.held()
-                logger.info('caches are filled and this replica leads; passes begin')
-                await self.queue.run(self._passes.handle, workers=self._settings.workers)
-            finally:
-                recording.cancel()
+        """Run until :meth:`stop`, then end gracefully: finish running passes, send events, hand over the leadership.
 
-    async def stop(self) -> None:
-        """End gracefully: finish the running passes, send what events are left, hand over the leadership.
-
-        Each step is bounded by its own settings.
+        Ends by itself, with an exception, when the leadership is lost.
         """
-        self.queue.stop()
-        await self.recorder.flush()
+        async with asyncio.TaskGroup() as group:
+            helpers = [group.create_task(self._start(), name='start')]
+            helpers.append(group.create_task(self.world.run(), name='caches'))
+            helpers.append(group.create_task(self.recorder.run(), name='events'))
+            if self._elector is not None:
+                helpers.append(group.create_task(self._elector.run(), name='leadership'))
+            await self._stopping.wait()
+            self.queue.stop()
+            await asyncio.wait(helpers[:1])
+            await self.recorder.flush()
+            for helper in helpers:
+                helper.cancel()
         if self._elector is not None:
             await self._elector.release()
+
+    async def _start(self) -> None:
+        """Make passes, from the time that everything is known and this replica leads, until told to stop."""
+        await discovery.wait_for(self._api, NEEDED)
+        await self.world.synced()
+        if self._elector is not None:
+            await self._elector.held()
+        logger.info('caches are filled and this replica leads; passes begin')
+        await self.queue.run(self._passes.handle, workers=self._settings.workers, grace=GRACE_SECONDS)
+
+    def stop(self) -> None:
+        """Let :meth:`run` come to its end."""
+        self._stopping.set()
 
     def tell(self, jobset: types.JobSet, event: plan.Event) -> None:
         """Send an Event about a JobSet."""

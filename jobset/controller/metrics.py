@@ -17,6 +17,9 @@ _DURATIONS: Final = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5,
 _QUEUE_DURATIONS: Final = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1, 10, 100, 1000)
 
 
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+
+
 class Metrics:
     """All metrics of one process, in a registry of its own."""
 

@@ -234,11 +234,16 @@ async def load(
     Raises :class:`Misconfigured` where none of them can be used, and OSError when a login did not work this time.
     """
     named = kubeconfig or os.environ.get('KUBECONFIG')
-    if not named and context is None and os.environ.get('KUBERNETES_SERVICE_HOST') and service_account.is_dir():
+    if not named and context is None and _in_pod(service_account):
         return InCluster(root=service_account)
     credentials = KubeConfig(named or DEFAULT_FILE, context=context)
     await credentials.refresh()
     return credentials
+
+
+def _in_pod(service_account: Path) -> bool:
+    # A pod without a mounted token is one that is meant to use a file.
+    return bool(os.environ.get('KUBERNETES_SERVICE_HOST')) and service_account.is_dir()
 
 
 def _context(authority: str | None, certificate: str | None, key: str | None, *, verify: bool) -> tls.SSLContext:
@@ -248,6 +253,13 @@ def _context(authority: str | None, certificate: str | None, key: str | None, *,
         context.verify_mode = tls.CERT_NONE
     if certificate:
         context.load_cert_chain(certificate, key)
+    return context
+
+
+def _trusting(*, file: str | None = None, data: str | None = None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=file, cadata=data)
+    # New Pythons ask for extensions that the authorities of many clusters do not have, and no other client misses.
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context
 
 

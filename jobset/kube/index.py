@@ -23,10 +23,6 @@ class Index(Generic[K, T]):
         """The objects under that key by uid. A view: it changes with the cache, so take a copy across an await."""
         return self._objects.get(key, {})
 
-    def keys(self) -> Iterable[K]:
-        """All keys that have objects."""
-        return self._objects.keys()
-
     def on_change(self, old: T | None, new: T | None) -> None:
         """Takes one change of the cache."""
         if old is not None:

@@ -14,7 +14,10 @@ MAX_TEXT_LENGTH = 32 * 1024
 """Characters of a text that are looked at; the rest is as if it were not there. Kubernetes allows no longer message."""
 
 DEFAULT_TIMEOUT_SECONDS = 0.1
-"""Time of one search. An ordinary one takes microseconds; what needs more than this does so by its nature."""
+"""Time of one search. An ordinary one takes microseconds; what needs more than this does so by its nature.
+
+It is counted by the processor time of the process, all threads together: on a busy machine more may pass on the clock.
+"""
 
 
 class Matcher:

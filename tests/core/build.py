@@ -182,3 +182,9 @@ def service(
 def facts(jobset: types.JobSet, *members: jobs.Job, seen: network.Service | None = None) -> reconcile.Facts:
     """What a pass sees of a set with these Jobs."""
     return reconcile.Facts(jobset=jobset, family=relatives(*members), service=seen)
+
+
+def copy(manifest: Manifest) -> Manifest:
+    """One that shares nothing with the first."""
+    copied: Manifest = msgspec.json.decode(msgspec.json.encode(manifest))
+    return copied

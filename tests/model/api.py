@@ -53,6 +53,7 @@ class Server:
         self.admission: Admission = lambda name, obj: None
         self.is_modern = is_modern
         self._objects: dict[Name, bytes] = {}
+        self._decoded: dict[Name, Object] = {}
         self._owners: dict[str, fields.Owners] = {}
         self._uids = 0
 
@@ -61,13 +62,13 @@ class Server:
         raw = self._objects.get(Name(plural, name))
         return None if raw is None else msgspec.json.decode(raw)
 
-    def list(self, plural: str) -> list[Object]:
-        """All objects of a kind, by name."""
-        return [msgspec.json.decode(raw) for raw in self.raw(plural)]
+    def view(self, plural: str) -> list[Object]:
+        """All objects of a kind, by name, to be looked at and not to be changed."""
+        return [self._decoded[name] for name in sorted(self._decoded) if name.plural == plural]
 
-    def raw(self, plural: str) -> 'list[bytes]':
+    def raw(self, plural: str) -> list[bytes]:
         """The same as they are sent."""
-        return [raw for name, raw in sorted(self._objects.items()) if name.plural == plural]
+        return [self._objects[name] for name in sorted(self._objects) if name.plural == plural]
 
     def handle(self, request: requests.Request, *, manager: str) -> bytes:
         """Answer a request; raises what a client would raise."""
@@ -103,7 +104,7 @@ class Server:
             # Who wrote what is noted before the server adds what belongs to the Job controller.
             self._note(obj, manager, {}, obj['spec'].get('template') or {})
             _add_job_labels(obj)
-            obj.setdefault('status', {})
+            obj['status'] = {}
         elif plural == 'jobsets':
             obj.pop('status', None)
         return self._store(name, None, obj)
@@ -196,13 +197,14 @@ class Server:
         self.version += 1
         obj['metadata']['resourceVersion'] = str(self.version)
         raw = msgspec.json.encode(obj)
-        self._objects[name] = raw
+        self._objects[name], self._decoded[name] = raw, obj
         self._tell(Change(self.version, name, before, raw, is_deletion=False))
         return raw
 
     def _remove(self, name: Name) -> bytes:
         self.version += 1
         before = self._objects.pop(name)
+        del self._decoded[name]
         obj = msgspec.json.decode(before)
         obj['metadata']['resourceVersion'] = str(self.version)
         self._tell(Change(self.version, name, before, msgspec.json.encode(obj), is_deletion=True))

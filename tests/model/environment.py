@@ -4,11 +4,15 @@ Everything happens in single steps, each at a time that something else decides.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.model import api, clock
 
 Object = dict[str, Any]
+
+
+NOW: Final = 0.0
+"""When what waits for nothing may happen."""
 
 
 class Step(NamedTuple):
@@ -26,14 +30,20 @@ class Environment:
         self._server = server
         self._time = time
         self._ready_after = ready_after
+        self._known: tuple[int, tuple[Step, ...]] = (-1, ())
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> tuple[Step, ...]:
         """All that may happen, now or later."""
-        for job in self._server.list('jobs'):
+        if self._known[0] != self._server.version:
+            self._known = (self._server.version, tuple(self._find()))
+        return self._known[1]
+
+    def _find(self) -> Iterator[Step]:
+        for job in self._server.view('jobs'):
             yield from self._job_steps(job)
-        living = {obj['metadata']['uid'] for plural in api.KINDS for obj in self._server.list(plural)}
+        living = {obj['metadata']['uid'] for plural in api.KINDS for obj in self._server.view(plural)}
         for plural in api.KINDS:
-            for obj in self._server.list(plural):
+            for obj in self._server.view(plural):
                 yield from self._collect(plural, obj, living)
 
     def finish(self, name: str, kind: str, *, reason: str = '', message: str = '') -> None:
@@ -60,36 +70,35 @@ class Environment:
             return
         if any(c['type'] in ('Complete', 'Failed') and c['status'] == 'True' for c in status.get('conditions', [])):
             return
-        now = self._time.seconds
         if job['spec'].get('suspend'):
             if status.get('active') or not _suspended(status):
-                yield Step(f'{name} stops', now, lambda: self._change(name, self._stop))
+                yield Step(f'{name} stops', NOW, lambda: self._change(name, self._stop))
         elif not status.get('startTime') or _suspended(status):
-            yield Step(f'{name} starts', now, lambda: self._change(name, self._start))
+            yield Step(f'{name} starts', NOW, lambda: self._change(name, self._start))
         elif (status.get('ready') or 0) < _parallelism(job):
             due = clock.seconds(status['startTime']) + self._ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
 
     def _collect(self, plural: str, obj: Object, living: set[str]) -> Iterator[Step]:
         metadata = obj['metadata']
-        name, now = metadata['name'], self._time.seconds
+        name = metadata['name']
         owner = api.owner_uid(obj)
         if owner is not None and owner not in living:
             if 'deletionTimestamp' not in metadata:
-                yield Step(f'{plural}/{name} is an orphan', now, lambda: self._delete(plural, name))
+                yield Step(f'{plural}/{name} is an orphan', NOW, lambda: self._delete(plural, name))
             return
         if plural == 'jobsets' and api.FOREGROUND in metadata.get('finalizers', []):
             dependants = [
                 (kind, other['metadata'])
                 for kind in api.KINDS
-                for other in self._server.list(kind)
+                for other in self._server.view(kind)
                 if api.owner_uid(other) == metadata['uid']
             ]
             for kind, other in dependants:
                 if 'deletionTimestamp' not in other:
-                    yield Step(f'{kind}/{other["name"]} follows', now, _bound(self._delete, kind, other['name']))
+                    yield Step(f'{kind}/{other["name"]} follows', NOW, _bound(self._delete, kind, other['name']))
             if not dependants:
-                yield Step(f'{name} is gone', now, lambda: self._server.release(plural, name))
+                yield Step(f'{name} is gone', NOW, lambda: self._server.release(plural, name))
 
     def _delete(self, plural: str, name: str) -> None:
         policy = {'propagationPolicy': 'Foreground'} if plural == 'jobs' else {}

@@ -116,13 +116,13 @@ class Checks:
     def _check_attempts(self, changed: Object) -> None:
         """With BlockingRecreate no two attempts of a set live at once."""
         owner = api.owner_uid(changed)
-        for jobset in self._server.list('jobsets'):
+        for jobset in self._server.view('jobsets'):
             policy = jobset['spec'].get('failurePolicy') or {}
             if jobset['metadata']['uid'] != owner or policy.get('restartStrategy') != 'BlockingRecreate':
                 continue
             living = {
                 job['metadata']['labels'][keys.RESTART_ATTEMPT]
-                for job in self._server.list('jobs')
+                for job in self._server.view('jobs')
                 if api.owner_uid(job) == owner
             }
             assert len(living) <= 1, f'attempts {sorted(living)} live at once'

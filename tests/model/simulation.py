@@ -138,7 +138,7 @@ class Simulation:
         self.passes = 0
         hopeless: dict[world.Key, int] = {}
         while True:
-            if await self._step():
+            if await self.step():
                 continue
             due = [step.due for step in self.environment.steps() if step.due > self.time.seconds]
             failed = {
@@ -172,7 +172,7 @@ class Simulation:
         self.time.advance(end)
         await self.settle()
 
-    async def _step(self) -> bool:
+    async def step(self) -> bool:
         """One thing happens; False when there is nothing that could."""
         if self.manner.is_calm:
             self._catch_up()

@@ -1,5 +1,6 @@
 """What Go itself says about patterns: the oracle of these tests. Building it needs Go 1.26 or newer."""
 
+import functools
 import importlib.util
 import json
 import os
@@ -41,6 +42,7 @@ class Golang:
         output = self._run([], ''.join(f'{line}\n' for line in lines))
         return [Answer(**json.loads(line)) for line in output.removesuffix('\n').split('\n') if line]
 
+    @functools.cached_property
     def tables(self) -> dict[str, Any]:
         """Go's Unicode tables, with the versions of both."""
         tables: dict[str, Any] = json.loads(self._run(['tables'], ''))

@@ -44,7 +44,7 @@ MOVED = {0x295, 0x1171E}
 
 
 def test_tables_are_those_of_go(go: golang.Golang) -> None:
-    tables = go.tables()
+    tables = go.tables
     if tables['unicode'] == '15.0.0':
         assert pathlib.Path(unicode15.__file__).read_text(encoding='utf-8') == packing.module(tables)
         return
@@ -61,7 +61,7 @@ def test_tables_are_those_of_go(go: golang.Golang) -> None:
 
 @pytest.mark.parametrize('name', [*CATEGORIES, *OTHERS])
 def test_properties_mean_what_they_mean_in_go(go: golang.Golang, name: str) -> None:
-    if go.tables()['unicode'] != '15.0.0':
+    if go.tables['unicode'] != '15.0.0':
         # What it has added since would have to be taken out of each class: the test above compares as much.
         assert properties.named(name, fold=False)
         return
@@ -95,8 +95,8 @@ def test_classes_are_searched_for_as_defined(pattern: str) -> None:
 
 
 def test_orbits_are_complete(go: golang.Golang) -> None:
-    edition_15 = go.tables()['unicode'] == '15.0.0'
-    for orbit in go.tables()['orbits']:
+    edition_15 = go.tables['unicode'] == '15.0.0'
+    for orbit in go.tables['orbits']:
         ours = {folding.orbit(code) for code in orbit}
         assert ours == {tuple(orbit)} or not edition_15
 

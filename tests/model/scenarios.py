@@ -1,0 +1,265 @@
+"""Random JobSets, and what happens to them: facts of the cluster that a story may tell in any order."""
+
+import random
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from jobset.api import keys
+from tests.core import build
+from tests.model import api, simulation
+
+Object = dict[str, Any]
+
+REASONS: Final = ('BackoffLimitExceeded', 'PodFailurePolicy')
+TTL_SECONDS: Final = 10_000
+"""Longer than anything that a story waits for by itself."""
+
+
+class Fact(NamedTuple):
+    """Something that happens from outside. It names all it needs, so that it means the same in every order."""
+
+    what: str
+    happen: Callable[[simulation.Simulation], None]
+
+    def __repr__(self) -> str:
+        return self.what
+
+
+def manifest(chance: random.Random) -> Object:
+    """A JobSet as admission would let it pass."""
+    names = 'abc'[: chance.choice((1, 2, 2, 2, 3))]
+    order = chance.choice(('', '', 'InOrder', 'dependsOn'))
+    parts = [
+        _part(chance, name, depends_on=names[:position] if order == 'dependsOn' else '')
+        for position, name in enumerate(names)
+    ]
+    spec: Object = {'replicatedJobs': parts, 'startupPolicy': {'startupPolicyOrder': order or 'AnyOrder'}}
+    if order == 'dependsOn':
+        spec['startupPolicy'] = {'startupPolicyOrder': 'AnyOrder'}
+    if chance.random() < 0.8:
+        spec['failurePolicy'] = _failure_policy(chance, names)
+    if chance.random() < 0.5:
+        targets = chance.sample(names, chance.randint(0, len(names)))
+        spec['successPolicy'] = {
+            'operator': chance.choice(('All', 'All', 'Any')),
+            'targetReplicatedJobs': targets,
+        }
+    if chance.random() < 0.5:
+        spec['network'] = {'enableDNSHostnames': True}
+    if chance.random() < 0.2:
+        claim = {'metadata': {'name': 'data'}, 'spec': {'accessModes': ['ReadWriteOnce']}}
+        spec['volumeClaimPolicies'] = [{'templates': [claim], 'retentionPolicy': {'whenDeleted': 'Delete'}}]
+    if chance.random() < 0.2:
+        spec['suspend'] = True
+    if chance.random() < 0.2:
+        spec['ttlSecondsAfterFinished'] = TTL_SECONDS
+    return {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': {'name': 'js'}, 'spec': spec}
+
+
+def _part(chance: random.Random, name: str, *, depends_on: str) -> Object:
+    pod = build.pods(
+        parallelism=chance.choice((1, 1, 1, 2, 0)),
+        terminationGracePeriodSeconds=chance.choice((0, 0, 30)),
+        nodeSelector={'pool': 'first'},
+    )
+    fields: Object = {}
+    if depends_on and chance.random() < 0.8:
+        fields['dependsOn'] = [build.needs(chance.choice(depends_on), chance.choice(('Ready', 'Complete')))]
+    return build.part(name, chance.choice((1, 1, 1, 2, 2, 0)), template={'spec': pod}, **fields)
+
+
+def _failure_policy(chance: random.Random, names: str) -> Object:
+    actions = ('FailJobSet', 'RestartJobSet', 'RestartJobSetAndIgnoreMaxRestarts')
+    rules = []
+    for position in range(chance.choice((0, 0, 1, 2))):
+        rule: Object = {'name': f'r{position}', 'action': chance.choice(actions)}
+        if chance.random() < 0.5:
+            rule['onJobFailureReasons'] = [chance.choice(REASONS)]
+        if chance.random() < 0.5:
+            rule['targetReplicatedJobs'] = [chance.choice(names)]
+        rules.append(rule)
+    return {
+        'maxRestarts': chance.choice((0, 1, 2, 3)),
+        'restartStrategy': chance.choice(('Recreate', 'BlockingRecreate', 'BlockingRecreate')),
+        'rules': rules,
+    }
+
+
+def beginning(chance: random.Random) -> list[Fact]:
+    """What is there before anything else happens."""
+    facts = [create(manifest(chance))]
+    if chance.random() < 0.1:
+        facts.insert(0, foreign_job('js-a-0'))
+    if chance.random() < 0.1:
+        facts.insert(0, foreign_service(selector=chance.choice(('js', 'other'))))
+    return facts
+
+
+def create(obj: Object) -> Fact:
+    """The user creates a JobSet."""
+    return Fact(f'create {obj}', lambda sim: sim.create('jobsets', build.copy(obj)))
+
+
+def foreign_job(name: str) -> Fact:
+    """Somebody has a Job under the name of a child."""
+    job: Object = {'metadata': {'name': name}, 'spec': {'suspend': True, 'template': {}}}
+    return Fact(f'a foreign Job {name}', lambda sim: sim.create('jobs', build.copy(job)))
+
+
+def foreign_service(*, selector: str) -> Fact:
+    """Somebody has a Service under the name of the set."""
+    service: Object = {
+        'metadata': {'name': 'js'},
+        'spec': {'clusterIP': 'None', 'selector': {keys.JOBSET_NAME: selector}},
+    }
+    return Fact(f'a foreign Service for {selector}', lambda sim: sim.create('services', build.copy(service)))
+
+
+def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
+    """What may happen next, given how things are."""
+    jobset = sim.server.get('jobsets', 'js')
+    if jobset is None:
+        return []
+    facts = [fact for job in sim.server.view('jobs') for fact in _of_job(job, chance)]
+    suspended = bool(jobset['spec'].get('suspend'))
+    facts.append(suspend(to=not suspended))
+    if suspended:
+        facts += [edit_and_resume(f'pool-{chance.randint(0, 9)}'), suspend(to=False)]
+    if chance.random() < 0.1:
+        facts.append(delete_jobset(foreground=chance.random() < 0.5))
+    if chance.random() < 0.1:
+        facts.append(expire())
+    facts += [_remove_foreign(plural, obj) for plural in ('jobs', 'services') for obj in _foreign(sim, plural)]
+    return facts
+
+
+def _of_job(job: Object, chance: random.Random) -> list[Fact]:
+    if api.owner_uid(job) is None:
+        return []
+    name, attempt = job['metadata']['name'], job['metadata']['labels'][keys.RESTART_ATTEMPT]
+    facts = []
+    if job['status'].get('startTime') and job['status'].get('active') is not None:
+        facts += [finish(name, attempt), finish(name, attempt), fail(name, attempt, chance.choice(REASONS))]
+        if chance.random() < 0.1:
+            facts.append(kill(name, attempt))
+    return facts
+
+
+def finish(job: str, attempt: str) -> Fact:
+    """A Job of that attempt completes, if it is still running."""
+    return Fact(f'{job} of attempt {attempt} completes', lambda sim: _end(sim, job, attempt, 'Complete', ''))
+
+
+def fail(job: str, attempt: str, reason: str) -> Fact:
+    """A Job of that attempt fails, if it is still running."""
+    return Fact(f'{job} of attempt {attempt} fails: {reason}', lambda sim: _end(sim, job, attempt, 'Failed', reason))
+
+
+def _end(sim: simulation.Simulation, job: str, attempt: str, kind: str, reason: str) -> None:
+    if _is_of(sim, job, attempt):
+        sim.finish(job, kind, reason=reason, message='gave up')
+
+
+def kill(job: str, attempt: str) -> Fact:
+    """The user deletes a Job of that attempt."""
+
+    def happen(sim: simulation.Simulation) -> None:
+        if _is_of(sim, job, attempt):
+            sim.checks.forget_success(job)
+            sim.delete('jobs', job, foreground=True)
+
+    return Fact(f'the user deletes {job} of attempt {attempt}', happen)
+
+
+def _is_of(sim: simulation.Simulation, job: str, attempt: str) -> bool:
+    found = sim.server.get('jobs', job)
+    return found is not None and found['metadata'].get('labels', {}).get(keys.RESTART_ATTEMPT) == attempt
+
+
+def suspend(*, to: bool) -> Fact:
+    """The user suspends or resumes the set."""
+
+    def happen(sim: simulation.Simulation) -> None:
+        if sim.server.get('jobsets', 'js') is not None:
+            sim.suspend('js', to=to)
+
+    return Fact('the user suspends' if to else 'the user resumes', happen)
+
+
+def edit_and_resume(pool: str) -> Fact:
+    """A queue admits the set to a pool: the templates change with the resume."""
+
+    def change(jobset: Object) -> None:
+        jobset['spec']['suspend'] = False
+        for part in jobset['spec']['replicatedJobs']:
+            part['template']['spec']['template']['spec']['nodeSelector'] = {'pool': pool, pool: 'yes'}
+
+    def happen(sim: simulation.Simulation) -> None:
+        if sim.server.get('jobsets', 'js') is not None:
+            sim.edit('jobsets', 'js', change)
+
+    return Fact(f'a queue admits to {pool}', happen)
+
+
+def delete_jobset(*, foreground: bool) -> Fact:
+    """The user deletes the set."""
+
+    def happen(sim: simulation.Simulation) -> None:
+        if sim.server.get('jobsets', 'js') is not None:
+            sim.delete('jobsets', 'js', foreground=foreground)
+
+    return Fact('the user deletes the set', happen)
+
+
+def expire() -> Fact:
+    """Much time passes."""
+    return Fact('much time passes', lambda sim: sim.time.advance(sim.time.seconds + 2 * TTL_SECONDS))
+
+
+def _foreign(sim: simulation.Simulation, plural: str) -> list[Object]:
+    return [obj for obj in sim.server.view(plural) if api.owner_uid(obj) is None]
+
+
+def _remove_foreign(plural: str, obj: Object) -> Fact:
+    name = obj['metadata']['name']
+
+    def happen(sim: simulation.Simulation) -> None:
+        found = sim.server.get(plural, name)
+        if found is not None and api.owner_uid(found) is None:
+            sim.delete(plural, name)
+
+    return Fact(f'the foreign {plural}/{name} goes', happen)
+
+
+def picture(sim: simulation.Simulation) -> Object:
+    """How things are, without what differs from one story to the next: times, versions, uids and orders of lists."""
+    jobset = sim.server.get('jobsets', 'js')
+    status = dict(jobset.get('status', {})) if jobset else {}
+    conditions = {
+        c['type']: (c['status'], c['reason'], c['message'])
+        for c in status.pop('conditions', [])
+    }
+    return {
+        'jobset': None if jobset is None else jobset['spec'].get('suspend', False),
+        'status': status,
+        'conditions': conditions,
+        'jobs': {job['metadata']['name']: _job_picture(job) for job in sim.server.view('jobs')},
+        **{
+            plural: {obj['metadata']['name']: api.owner_uid(obj) is not None for obj in sim.server.view(plural)}
+            for plural in ('services', 'persistentvolumeclaims')
+        },
+    }
+
+
+def _job_picture(job: Object) -> Object:
+    metadata, spec, status = job['metadata'], job['spec'], job['status']
+    return {
+        'attempt': metadata.get('labels', {}).get(keys.RESTART_ATTEMPT),
+        'ours': api.owner_uid(job) is not None,
+        'suspend': spec.get('suspend'),
+        'going': 'deletionTimestamp' in metadata,
+        'ended': [c['type'] for c in status.get('conditions', []) if c['type'] in ('Complete', 'Failed')],
+        'active': status.get('active'),
+        'ready': status.get('ready'),
+        'nodes': (spec['template'].get('spec') or {}).get('nodeSelector'),
+    }
