@@ -44,7 +44,7 @@ def images(pause: Path, *, store: Path) -> list[Image]:
             command=('bash',),
         ),
         Image(
-            names=('localhost/jobset-python:dev',),
+            names=('localhost/jobset-python:dev', 'docker.io/library/python:3-slim'),
             layers=(shell_layer, python(store=store)),
             command=('python3',),
         ),

@@ -68,20 +68,20 @@ class Executor:
     ) -> None:
         """Do everything that the plan says.
 
-        ``careful`` begins with a single creation and goes on only while all succeed: for a JobSet that was in trouble
-        in its last pass.
+        ``careful`` begins each kind of write with a single one and goes on only while all succeed: for a JobSet that
+        was in trouble in its last pass.
 
         Raises:
             PassFailedError: something was refused or lost; all that could be done before it is done.
             errors.NotLeading: this replica must not write any more.
         """
-        await self._each(wanted.delete, lambda job: self._delete_job(jobset, job))
+        await _each(wanted.delete, lambda job: self._delete_job(jobset, job), careful=careful)
         if wanted.service is not None:
             await self._create_service(jobset, wanted.service)
         await self._create_claims(jobset, wanted.claims)
         taken = await self._create_jobs(jobset, wanted.create, careful=careful)
-        await self._each(wanted.suspend, lambda job: self._suspend(jobset, job))
-        await self._each(wanted.resume, lambda job: self._resume(jobset, job))
+        await _each(wanted.suspend, lambda job: self._suspend(jobset, job), careful=careful)
+        await _each(wanted.resume, lambda job: self._resume(jobset, job), careful=careful)
         status = wanted.status
         if taken:
             noted = conflicts.noted(status or jobset.status, [f'Job "{name}"' for name in taken], now)
@@ -94,12 +94,6 @@ class Executor:
             await self._delete_jobset(jobset)
         if taken:
             raise PassFailedError(_taken(name) for name in taken)
-
-    async def _each(self, items: Iterable[T], act: Callable[[T], Awaitable[None]]) -> None:
-        """Act on all items, some at a time; all are tried, and what failed is raised together."""
-        failures = await _fan_out(items, act, give_up=False)
-        if failures:
-            raise PassFailedError(failures)
 
     async def _delete_job(self, jobset: types.JobSet, job: plan.JobRef) -> None:
         request = requests.delete(
@@ -174,11 +168,7 @@ class Executor:
                 refused[child.name] = error
                 raise
 
-        start, size = 0, 1 if careful else len(wanted)
-        failures: list[errors.ApiError] = []
-        while start < len(wanted) and not failures:
-            failures = await _fan_out(wanted[start : start + size], create, give_up=True)
-            start, size = start + size, size * 2
+        failures = await _ramp(wanted, create, careful=careful, give_up=True)
         if refused:
             notes = (
                 f'job "{child.name}" creation failed with error: {_message(refused[child.name])}'
@@ -286,8 +276,31 @@ class Executor:
         self.tell(jobset, plan.Event(plan.EventType.WARNING, reason, note))
 
 
+async def _each(items: tuple[T, ...], act: Callable[[T], Awaitable[None]], *, careful: bool) -> None:
+    """Act on all items; what failed is raised together, as PassFailedError."""
+    failures = await _ramp(items, act, careful=careful, give_up=False)
+    if failures:
+        raise PassFailedError(failures)
+
+
+async def _ramp(
+    items: tuple[T, ...],
+    act: Callable[[T], Awaitable[None]],
+    *,
+    careful: bool,
+    give_up: bool,
+) -> list[errors.ApiError]:
+    """Act on the items, all at once or ``careful``: one, then two, four and so on while all succeed."""
+    start, size = 0, 1 if careful else max(1, len(items))
+    failures: list[errors.ApiError] = []
+    while start < len(items) and not failures:
+        failures = await _fan_out(items[start : start + size], act, give_up=give_up or careful)
+        start, size = start + size, size * 2
+    return failures
+
+
 async def _fan_out(
-    items: Iterable[T],
+    items: tuple[T, ...],
     act: Callable[[T], Awaitable[None]],
     *,
     give_up: bool,
@@ -310,13 +323,12 @@ async def _fan_out(
             if failures and give_up:
                 return
 
-    count = len(items) if isinstance(items, tuple) else CONCURRENT_WRITES
-    if count == 1:
+    if len(items) == 1:  # the usual case, and a task group is not free
         await work()
         return failures
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(count, CONCURRENT_WRITES)):
+            for _ in range(min(len(items), CONCURRENT_WRITES)):
                 group.create_task(work())
     except* errors.NotLeading as lost:
         raise lost.exceptions[0] from None

@@ -135,7 +135,7 @@ class InCluster(Credentials):
         authority = (self._root / 'ca.crt').read_bytes()
         self._headers = {'Authorization': f'Bearer {token}'}
         if authority != self._authority:
-            self.ssl = tls.create_default_context(cadata=authority.decode())
+            self.ssl = _trusting(data=authority.decode())
             self._authority = authority
         self._read_at = self._clock()
 
@@ -256,10 +256,10 @@ def _context(authority: str | None, certificate: str | None, key: str | None, *,
     return context
 
 
-def _trusting(*, file: str | None = None, data: str | None = None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=file, cadata=data)
+def _trusting(*, file: str | None = None, data: str | None = None) -> tls.SSLContext:
+    context = tls.create_default_context(cafile=file, cadata=data)
     # New Pythons ask for extensions that the authorities of many clusters do not have, and no other client misses.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    context.verify_flags &= ~tls.VERIFY_X509_STRICT
     return context
 
 

@@ -220,12 +220,17 @@ async def test_an_old_secret_cannot_undo_what_another_replica_has_told(
     cluster: Cluster, good: certificates.Bundle
 ) -> None:
     store(cluster, good)
-    slow_may_write, slow_waits = asyncio.Event(), asyncio.Event()
+    slow_may_go_on, slow_waits = asyncio.Event(), asyncio.Event()
+
+    has_read = False
 
     async def before(request: requests.Request) -> None:
-        if request.method == 'PUT':
+        # Whatever it wants once it knows the old Secret comes after all that the other one does.
+        nonlocal has_read
+        if has_read:
             slow_waits.set()
-            await slow_may_write.wait()
+            await slow_may_go_on.wait()
+        has_read = request.path == SECRET_PATH
 
     slow = cluster.replica(before=before)
     async with asyncio.TaskGroup() as tasks:
@@ -234,7 +239,7 @@ async def test_an_old_secret_cannot_undo_what_another_replica_has_told(
         cluster.now = NOW + 3600 * DAY
         await cluster.replica().look()
         told = cluster.trusted()
-        slow_may_write.set()
+        slow_may_go_on.set()
 
     made = cast('certificates.Bundle', cluster.bundle)
     assert told == cluster.trusted() == [made.authority, made.authority]

@@ -142,7 +142,9 @@ class Checks:
         self._check_end(before, after)
         replicas = {job['name']: job.get('replicas', 1) for job in new['spec'].get('replicatedJobs', [])}
         for entry in after.get('replicatedJobsStatus', []):
-            assert entry['succeeded'] + entry['failed'] + max(entry['ready'], entry['active']) <= replicas[entry['name']]
+            assert (
+                entry['succeeded'] + entry['failed'] + max(entry['ready'], entry['active']) <= replicas[entry['name']]
+            )
 
     def _check_end(self, before: Object, after: Object) -> None:
         """An end is for ever, and both of its signs come together."""

@@ -79,7 +79,7 @@ def _failure_policy(chance: random.Random, names: str) -> Object:
             rule['targetReplicatedJobs'] = [chance.choice(names)]
         rules.append(rule)
     return {
-        'maxRestarts': chance.choice((0, 1, 2, 3)),
+        'maxRestarts': chance.choice((0, 1, 2, 3, 3)),
         'restartStrategy': chance.choice(('Recreate', 'BlockingRecreate', 'BlockingRecreate')),
         'rules': rules,
     }
@@ -122,9 +122,10 @@ def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
         return []
     facts = [fact for job in sim.server.view('jobs') for fact in _of_job(job, chance)]
     suspended = bool(jobset['spec'].get('suspend'))
-    facts.append(suspend(to=not suspended))
     if suspended:
-        facts += [edit_and_resume(f'pool-{chance.randint(0, 9)}'), suspend(to=False)]
+        facts += [suspend(to=False), edit_and_resume(f'pool-{chance.randint(0, 9)}')]
+    elif not facts or chance.random() < 0.4:
+        facts.append(suspend(to=True))
     if chance.random() < 0.1:
         facts.append(delete_jobset(foreground=chance.random() < 0.5))
     if chance.random() < 0.1:
@@ -139,7 +140,7 @@ def _of_job(job: Object, chance: random.Random) -> list[Fact]:
     name, attempt = job['metadata']['name'], job['metadata']['labels'][keys.RESTART_ATTEMPT]
     facts = []
     if job['status'].get('startTime') and job['status'].get('active') is not None:
-        facts += [finish(name, attempt), finish(name, attempt), fail(name, attempt, chance.choice(REASONS))]
+        facts += [finish(name, attempt), fail(name, attempt, chance.choice(REASONS))]
         if chance.random() < 0.1:
             facts.append(kill(name, attempt))
     return facts
@@ -232,12 +233,16 @@ def _remove_foreign(plural: str, obj: Object) -> Fact:
 
 
 def picture(sim: simulation.Simulation) -> Object:
-    """How things are, without what differs from one story to the next: times, versions, uids and orders of lists."""
+    """How things are, without what differs from one story to the next: times, versions, uids and orders of lists.
+
+    Whether a start in order was ever seen to be in progress depends on how often somebody looked.
+    """
     jobset = sim.server.get('jobsets', 'js')
     status = dict(jobset.get('status', {})) if jobset else {}
     conditions = {
         c['type']: (c['status'], c['reason'], c['message'])
         for c in status.pop('conditions', [])
+        if (c['type'], c['status']) != ('StartupPolicyInProgress', 'False')
     }
     return {
         'jobset': None if jobset is None else jobset['spec'].get('suspend', False),

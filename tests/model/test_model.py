@@ -72,7 +72,7 @@ def _invent(seed: int) -> tuple[list[scenarios.Fact], list[Any], list[scenarios.
 
     async def story() -> None:
         planned = scenarios.beginning(chance)
-        for _ in range(chance.randint(2, 7)):
+        for _ in range(chance.randint(3, 9)):
             if not planned:
                 planned = [chance.choice(options)] if (options := scenarios.possible(sim, chance)) else []
             if not planned:

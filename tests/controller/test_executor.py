@@ -1,0 +1,449 @@
+"""What the executor writes, in which order, and what each refusal means to it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from jobset.api import types
+from jobset.controller import executor
+from jobset.core import children, plan
+from jobset.kube import errors
+from tests.controller import bench
+from tests.core import build
+
+A0 = children.Child('js-a-0', 0, 0)
+EVENT = plan.Event(plan.EventType.NORMAL, 'Told', 'a story')
+STATUS = types.Status(restarts=1)
+
+
+def some(count: int) -> tuple[children.Child, ...]:
+    return tuple(children.Child(f'js-a-{index}', 0, index) for index in range(count))
+
+
+def named(name: str) -> plan.Object:
+    return plan.Object(name, {'metadata': {'name': name}, 'spec': {}})
+
+
+async def carry_out(one: bench.Bench, jobset: types.JobSet, wanted: plan.Plan, *, careful: bool = False) -> None:
+    await one.executor.carry_out(jobset, wanted, one.time.now(), careful=careful)
+
+
+def job(one: bench.Bench, name: str) -> build.Manifest:
+    found = one.server.get('jobs', name)
+    assert found is not None
+    return found
+
+
+def everything(one: bench.Bench, jobset: types.JobSet) -> plan.Plan:
+    """A plan in which nothing is missing, about Jobs that the server has."""
+    old, running, waiting = (
+        plan.JobRef(name, one.add('jobs', name, owner=jobset.metadata.uid)) for name in ('old', 'running', 'waiting')
+    )
+    return plan.Plan(
+        delete=(old,),
+        service=named('js'),
+        claims=(named('data-js'),),
+        create=(A0,),
+        suspend=(running,),
+        resume=(plan.Resumption(waiting, jobset.spec.replicated_jobs[0], clear_start_time=False),),
+        status=STATUS,
+        events=(EVENT,),
+        delete_jobset=True,
+    )
+
+
+async def test_everything_is_written_in_the_order_of_the_plan() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+
+    await carry_out(one, jobset, everything(one, jobset))
+
+    assert one.line.told() == [
+        'DELETE jobs old',
+        'POST services js',
+        'POST persistentvolumeclaims data-js',
+        'POST jobs js-a-0',
+        'PATCH jobs running',
+        'GET jobs waiting',
+        'PATCH jobs waiting',
+        'PUT jobsets js status',
+        'DELETE jobsets js',
+    ]
+    assert one.events == [EVENT]
+    assert one.when == [one.line.told().index('PUT jobsets js status') + 1]
+    assert one.stored()['status']['restarts'] == 1
+
+
+@pytest.mark.parametrize(
+    ('refused', 'last'),
+    [
+        pytest.param('DELETE jobs old', 'DELETE jobs old', id='a deletion'),
+        pytest.param('POST services', 'POST services js', id='the Service'),
+        pytest.param('POST persistentvolumeclaims', 'POST persistentvolumeclaims data-js', id='a claim'),
+        pytest.param('POST jobs', 'POST jobs js-a-0', id='a Job'),
+        pytest.param('PATCH jobs running', 'PATCH jobs running', id='a suspension'),
+        pytest.param('GET jobs waiting', 'GET jobs waiting', id='the look at a Job to be resumed'),
+        pytest.param('PATCH jobs waiting', 'PATCH jobs waiting', id='a resumption'),
+        pytest.param('PUT jobsets', 'PUT jobsets js status', id='the status itself'),
+    ],
+)
+async def test_failure_ends_the_pass_with_status_and_story_unwritten(refused: str, last: str) -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    wanted = everything(one, jobset)
+    one.line.refuse = bench.failing(refused, bench.server_error)
+
+    with pytest.raises(executor.PassFailedError, match='500 InternalError: etcd is away'):
+        await carry_out(one, jobset, wanted)
+
+    assert one.line.told()[-1] == last
+    assert 'restarts' not in one.stored().get('status', {})
+    assert EVENT not in one.events
+
+
+async def test_all_deletions_are_tried_and_what_failed_is_told_together() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    refs = tuple(plan.JobRef(f'j-{i}', one.add('jobs', f'j-{i}', owner=jobset.metadata.uid)) for i in range(4))
+    one.line.refuse = lambda request: (
+        bench.server_error(str(request)) if bench.summary(request) in {'DELETE jobs j-0', 'DELETE jobs j-2'} else None
+    )
+
+    with pytest.raises(executor.PassFailedError) as failed:
+        await carry_out(one, jobset, plan.Plan(delete=refs, status=STATUS))
+
+    assert str(failed.value).count('etcd is away') == 2
+    deleted = [obj['metadata']['name'] for obj in one.server.view('jobs') if 'deletionTimestamp' in obj['metadata']]
+    assert deleted == ['j-1', 'j-3']
+
+
+@pytest.mark.parametrize(
+    'write',
+    [
+        pytest.param(lambda ref: plan.Plan(delete=(ref,)), id='deletion'),
+        pytest.param(lambda ref: plan.Plan(suspend=(ref,)), id='suspension'),
+        pytest.param(
+            lambda ref: plan.Plan(
+                resume=(
+                    plan.Resumption(ref, build.jobset(build.part('a')).spec.replicated_jobs[0], clear_start_time=False),
+                )
+            ),
+            id='resumption',
+        ),
+        pytest.param(
+            lambda ref: plan.Plan(
+                resume=(
+                    plan.Resumption(ref, build.jobset(build.part('a')).spec.replicated_jobs[0], clear_start_time=True),
+                )
+            ),
+            id='resumption of one that had started',
+        ),
+    ],
+)
+async def test_job_that_took_the_name_since_is_left_alone(write: Callable[[plan.JobRef], plan.Plan]) -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.add('jobs', 'js-a-0', status={'startTime': '2026-01-01T00:00:00Z'})
+    before = job(one, 'js-a-0')
+
+    # A refused patch may fail the pass: the next one decides from newer facts. What counts is that nothing is touched.
+    try:
+        await carry_out(one, jobset, write(plan.JobRef('js-a-0', 'uid-of-the-one-before')))
+    except executor.PassFailedError as error:
+        assert '409 Conflict' in str(error)
+
+    assert job(one, 'js-a-0') == before
+
+
+async def test_what_is_gone_already_needs_no_writing() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    gone = plan.JobRef('gone', 'uid-gone')
+    resume = plan.Resumption(gone, jobset.spec.replicated_jobs[0], clear_start_time=False)
+
+    await carry_out(one, jobset, plan.Plan(delete=(gone,), suspend=(gone,), resume=(resume,), status=STATUS))
+
+    assert one.stored()['status']['restarts'] == 1
+
+
+async def test_job_of_ours_that_was_not_seen_is_taken_in() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 2))
+    uid = one.add('jobs', 'js-a-0', owner=jobset.metadata.uid)
+
+    await carry_out(one, jobset, plan.Plan(create=some(2), status=STATUS))
+
+    assert one.names('jobs') == ['js-a-0', 'js-a-1']
+    assert sorted(one.seen.family(jobset).jobs) == ['js-a-0', 'js-a-1']
+    assert one.seen.family(jobset).jobs['js-a-0'].metadata.uid == uid
+    assert one.events == []
+    assert one.condition('NameConflict') is None
+
+
+@pytest.mark.parametrize(
+    'owner',
+    [
+        pytest.param(None, id='of nobody'),
+        pytest.param('uid-of-an-earlier-js', id='of an earlier JobSet of that name'),
+    ],
+)
+async def test_foreign_job_is_named_in_condition_and_event_and_never_touched(owner: str | None) -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 3))
+    one.add('jobs', 'js-a-1', owner=owner)
+    before = job(one, 'js-a-1')
+
+    with pytest.raises(executor.PassFailedError, match='Job js-a-1 exists and belongs to somebody else'):
+        await carry_out(one, jobset, plan.Plan(create=some(3), status=STATUS, events=(EVENT,)))
+
+    found = one.condition('NameConflict')
+    assert found is not None
+    assert (found['status'], found['reason']) == ('True', 'ForeignObject')
+    assert 'Job "js-a-1"' in found['message']
+    assert one.stored()['status']['restarts'] == 1
+    note = 'job "js-a-1" creation failed with error: jobs "js-a-1" already exists'
+    assert one.events == [plan.Event(plan.EventType.WARNING, 'JobCreationFailed', note), EVENT]
+    assert one.names('jobs') == ['js-a-0', 'js-a-1', 'js-a-2']
+    assert job(one, 'js-a-1') == before
+    assert sorted(one.seen.family(jobset).jobs) == ['js-a-0', 'js-a-2']
+
+
+async def test_foreign_job_that_goes_while_we_look_is_no_conflict() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.add('jobs', 'js-a-0')
+
+    def vanish(request: Any) -> None:
+        if request.method == 'GET':
+            one.server.release('jobs', 'js-a-0')
+
+    one.line.before = vanish
+
+    with pytest.raises(executor.PassFailedError, match='404 NotFound'):
+        await carry_out(one, jobset, plan.Plan(create=(A0,), status=STATUS))
+
+    assert one.condition('NameConflict') is None
+    assert one.line.told() == ['POST jobs js-a-0', 'GET jobs js-a-0']
+
+
+@pytest.mark.parametrize(
+    'error',
+    [
+        pytest.param(bench.server_error, id='500'),
+        pytest.param(bench.forbidden, id='403'),
+        pytest.param(bench.too_many(3), id='429'),
+    ],
+)
+async def test_row_71_unreadable_job_in_the_way_is_neither_ours_nor_foreign(
+    error: Callable[[str], errors.ApiError],
+) -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.add('jobs', 'js-a-0', owner=jobset.metadata.uid)
+    one.line.refuse = bench.failing('GET jobs', error)
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(create=(A0,), status=STATUS))
+
+    assert one.condition('NameConflict') is None
+    assert one.line.told() == ['POST jobs js-a-0', 'GET jobs js-a-0']
+
+
+async def test_row_93_refused_template_is_told_with_the_words_of_the_server() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 2))
+    one.line.refuse = bench.failing('POST jobs', bench.invalid)
+
+    with pytest.raises(executor.PassFailedError, match='422 Invalid: spec.completions: Required value'):
+        await carry_out(one, jobset, plan.Plan(create=some(2), status=STATUS))
+
+    (event,) = one.events
+    assert (event.type, event.reason) == (plan.EventType.WARNING, 'JobCreationFailed')
+    assert event.note.startswith('job "js-a-0" creation failed with error: spec.completions: Required value')
+    assert 'status' not in one.stored()
+
+
+async def test_careful_pass_tries_one_creation_and_stops_at_its_failure() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 500))
+    one.line.refuse = bench.failing('POST jobs', bench.forbidden)
+
+    with pytest.raises(executor.PassFailedError, match='exceeded quota'):
+        await carry_out(one, jobset, plan.Plan(create=some(500)), careful=True)
+
+    assert one.line.told() == ['POST jobs js-a-0']
+
+
+async def test_careful_pass_makes_all_when_all_goes_well() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 70))
+
+    await carry_out(one, jobset, plan.Plan(create=some(70)), careful=True)
+
+    assert one.line.told()[0] == 'POST jobs js-a-0'
+    assert sorted(one.names('jobs')) == sorted(child.name for child in some(70))
+
+
+async def test_first_pass_sends_few_requests_into_a_wall() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a', 500))
+    one.line.refuse = bench.failing('POST jobs', bench.invalid)
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(create=some(500)))
+
+    assert one.line.told() == ['POST jobs js-a-0']
+
+
+async def test_longest_wait_that_the_server_asked_for_is_kept() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    refs = tuple(plan.JobRef(f'j-{i}', one.add('jobs', f'j-{i}', owner=jobset.metadata.uid)) for i in range(3))
+    waits = iter((2.0, 30.0, 5.0))
+    one.line.refuse = lambda request: bench.too_many(next(waits))(str(request))
+
+    with pytest.raises(executor.PassFailedError) as failed:
+        await carry_out(one, jobset, plan.Plan(delete=refs))
+
+    assert failed.value.retry_after == 30
+
+
+async def test_status_is_not_written_over_a_newer_one() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.server.change('jobsets', 'js', lambda obj: obj['metadata'].update(labels={'new': 'yes'}))
+
+    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+        await carry_out(one, jobset, plan.Plan(status=STATUS, events=(EVENT,)))
+
+    assert 'status' not in one.stored()
+    assert one.events == []
+
+
+async def test_status_is_not_written_to_a_jobset_that_took_the_name_since() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.server.release('jobsets', 'js')
+    one.server.create('jobsets', {'metadata': {'name': 'js'}, 'spec': {}}, manager='user')
+
+    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+        await carry_out(one, jobset, plan.Plan(status=STATUS))
+
+    assert 'status' not in one.stored()
+
+
+async def test_answer_to_the_status_write_is_in_the_cache_at_once() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+
+    await carry_out(one, jobset, plan.Plan(status=STATUS))
+
+    held = one.seen.jobsets.get('default', 'js')
+    assert held is not None
+    assert held.status.restarts == 1
+    assert held.metadata.resource_version == one.stored()['metadata']['resourceVersion']
+
+
+@pytest.mark.parametrize('reached', range(8))
+async def test_lost_leadership_stops_everything(reached: int) -> None:
+    left = [reached]
+
+    def guard() -> None:
+        if left[0] == 0:
+            raise errors.NotLeading('another replica leads')
+        left[0] -= 1
+
+    one = bench.Bench(guard=guard)
+    jobset = one.apply(build.part('a'))
+    wanted = everything(one, jobset)
+
+    with pytest.raises(errors.NotLeading):
+        await carry_out(one, jobset, wanted)
+
+    writes = [request for request in one.line.heard if request.is_write]
+    assert len(writes) == reached
+    assert (EVENT in one.events) == (reached == 7)
+
+
+async def test_lost_leadership_stops_all_that_runs_side_by_side() -> None:
+    left = [100]
+
+    def guard() -> None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise errors.NotLeading('another replica leads')
+
+    one = bench.Bench(guard=guard)
+    jobset = one.apply(build.part('a', 400))
+
+    with pytest.raises(errors.NotLeading):
+        await carry_out(one, jobset, plan.Plan(create=some(400), status=STATUS))
+
+    assert len(one.line.heard) == 100
+    assert one.events == []
+
+
+async def test_failing_service_keeps_jobs_from_being_made() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.line.refuse = bench.failing('POST services', bench.forbidden)
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(service=named('js'), claims=(named('data-js'),), create=(A0,)))
+
+    assert one.line.told() == ['POST services js']
+    assert one.events == [
+        plan.Event(plan.EventType.WARNING, 'HeadlessServiceCreationFailed', 'exceeded quota: count/jobs.batch')
+    ]
+
+
+async def test_service_that_was_not_seen_is_left_to_the_next_pass() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.add('services', 'js')
+
+    await carry_out(one, jobset, plan.Plan(service=named('js'), create=(A0,)))
+
+    assert one.line.told() == ['POST services js', 'POST jobs js-a-0']
+
+
+async def test_claims_go_on_after_a_failure_and_jobs_do_not() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.add('persistentvolumeclaims', 'there-js')
+    one.line.refuse = bench.failing('POST persistentvolumeclaims bad-js', bench.invalid)
+    wanted = plan.Plan(claims=(named('bad-js'), named('there-js'), named('good-js')), create=(A0,), status=STATUS)
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, wanted)
+
+    assert one.line.told() == [f'POST persistentvolumeclaims {name}-js' for name in ('bad', 'there', 'good')]
+    assert one.names('persistentvolumeclaims') == ['good-js', 'there-js']
+    assert one.events == [plan.Event(plan.EventType.WARNING, 'PVCCreationFailed', 'spec.completions: Required value')]
+
+
+async def test_jobset_that_changed_its_uid_is_not_deleted() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.server.release('jobsets', 'js')
+    one.server.create('jobsets', {'metadata': {'name': 'js'}, 'spec': {}}, manager='user')
+
+    await carry_out(one, jobset, plan.Plan(delete_jobset=True))
+
+    assert 'deletionTimestamp' not in one.stored()['metadata']
+
+
+async def test_deletions_are_in_the_foreground_and_name_the_uid() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    old = plan.JobRef('old', one.add('jobs', 'old', owner=jobset.metadata.uid))
+
+    await carry_out(one, jobset, plan.Plan(delete=(old,), delete_jobset=True))
+
+    bodies = [msgspec.json.decode(request.body or b'') for request in one.line.heard]
+    assert [(body['propagationPolicy'], body['preconditions']) for body in bodies] == [
+        ('Foreground', {'uid': old.uid}),
+        ('Foreground', {'uid': jobset.metadata.uid}),
+    ]
