@@ -5,7 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import yaml
@@ -21,28 +21,51 @@ class KubectlError(Exception):
 class Kubectl:
     """Runs kubectl with a kubeconfig; ``prefix`` is a command that leads to where the cluster can be reached."""
 
-    def __init__(self, kubeconfig: str, prefix: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        kubeconfig: str,
+        prefix: tuple[str, ...] = (),
+        surroundings: Mapping[str, str] = os.environ,
+    ) -> None:
         self.kubeconfig = kubeconfig
         self._prefix = prefix
+        self._surroundings = surroundings
 
     def __call__(self, *arguments: str, stdin: str | None = None, check: bool = True, seconds: int = SECONDS) -> str:
         """What the command prints. Raises :class:`KubectlError` when it fails, unless told not to ``check``."""
         done = subprocess.run(
-            [*self._prefix, 'kubectl', *arguments],
+            self._command(arguments),
             input=stdin,
             text=True,
             capture_output=True,
             timeout=seconds,
             check=False,
-            env=os.environ | {'KUBECONFIG': self.kubeconfig},
+            env=self._environment(),
         )
         if check and done.returncode:
             raise KubectlError(f'kubectl {" ".join(arguments)}: {done.stderr.strip()}')
         return done.stdout
 
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command as a process of its own, which the caller ends; its output can be read."""
+        return subprocess.Popen(
+            self._command(arguments),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self._environment(),
+        )
+
     def rendered(self, folder: pathlib.Path) -> list[dict[str, Any]]:
         """The objects that a kustomize folder makes."""
         return list(yaml.safe_load_all(self('kustomize', str(folder))))
+
+    def _command(self, arguments: tuple[str, ...]) -> list[str]:
+        return [*self._prefix, 'kubectl', *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        return {**self._surroundings, 'KUBECONFIG': self.kubeconfig}
 
 
 def cluster(*arguments: str) -> str:

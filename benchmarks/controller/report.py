@@ -22,7 +22,7 @@ class Result:
 
     def median(self, field: str) -> float:
         """The median over the pairs. That of the ratios is not the ratio of the medians: a pair belongs together."""
-        return statistics.median(getattr(pair, field) for pair in self.pairs)
+        return float(statistics.median(getattr(pair, field) for pair in self.pairs))
 
     @property
     def missed(self) -> list[str]:

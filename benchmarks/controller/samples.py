@@ -18,6 +18,15 @@ T = TypeVar('T')
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a run took with the controller: wall-clock seconds, and the controller's CPU seconds and memory."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_rss_mib: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Pair:
     """What one pair of runs took. Times are wall-clock seconds; CPU and memory are the controller's."""
 
@@ -33,12 +42,12 @@ class Pair:
 
 
 class Profiled(controller.Controller):
-    """A controller under cProfile, which makes it slower: for finding out where time goes, not how much."""
+    """A controller whose stacks are sampled, see :mod:`benchmarks.controller.sampler`."""
 
     output: pathlib.Path
 
     def start(self) -> None:
-        command = [sys.executable, '-m', 'cProfile', '-o', str(self.output), '-m', 'jobset.controller']
+        command = [sys.executable, '-m', 'benchmarks.controller.sampler', str(self.output)]
         command += ['--config', str(self._file), '--kubeconfig', self._kubeconfig, *self._arguments]
         with self.log.open('ab') as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -50,18 +59,27 @@ class Bench:
 
     kubeconfig: str
     profiles: pathlib.Path | None = None
-    """Folder for profiles of the controller; None to measure it as it is."""
+    """Folder for stacks of the controller; None to measure it as it is."""
 
     def pair(self, name: str, case: cases.Case, number: int) -> Pair:
         """One pair of a case."""
-        raw = self._run(lambda api: case.raw(api, f'raw-{number}'))
+        raw = self.raw(case, f'raw-{number}')
+        cost = self.ours(name, case, number)
+        return Pair(
+            raw_seconds=raw,
+            ours_seconds=cost.seconds,
+            cpu_seconds=cost.cpu_seconds,
+            peak_rss_mib=cost.peak_rss_mib,
+        )
+
+    def ours(self, name: str, case: cases.Case, number: int) -> Cost:
+        """A run with the controller alone."""
         with self._controller(f'{name}-{number}') as running:
             assert running.process is not None
             watched = process.Process(running.process.pid)
-            took, cpu = self._run(lambda api: _measured(api, case, f'ours-{number}', watched), then_clear=False)
-            peak = watched.peak_rss_mib()
+            cost = self._run(lambda api: _measured(api, case, f'ours-{number}', watched), then_clear=False)
         self.clear()
-        return Pair(raw_seconds=raw, ours_seconds=took, cpu_seconds=cpu, peak_rss_mib=peak)
+        return cost
 
     def raw(self, case: cases.Case, name: str) -> float:
         """A raw run alone."""
@@ -95,7 +113,7 @@ class Bench:
                     yield running
                 return
             profiled = Profiled(self.kubeconfig, folder, arguments=arguments)
-            profiled.output = self.profiles / f'{name}.prof'
+            profiled.output = self.profiles / f'{name}.stacks'
             profiled.start()
             try:
                 profiled.wait_until_ready()
@@ -104,8 +122,8 @@ class Bench:
                 profiled.stop()
 
 
-async def _measured(api: load.Load, case: cases.Case, name: str, watched: process.Process) -> tuple[float, float]:
-    """Seconds, and CPU seconds of the controller until it was idle again."""
+async def _measured(api: load.Load, case: cases.Case, name: str, watched: process.Process) -> Cost:
+    """Time the case, and count CPU until the controller is idle again."""
     began: list[tuple[float, float]] = []
 
     def begin() -> float:
@@ -116,7 +134,11 @@ async def _measured(api: load.Load, case: cases.Case, name: str, watched: proces
     end = await case.ours(api, name, begin)
     await watched.settled()
     [(start, cpu)] = began
-    return end - start, watched.cpu_seconds() - cpu
+    return Cost(
+        seconds=end - start,
+        cpu_seconds=watched.cpu_seconds() - cpu,
+        peak_rss_mib=watched.peak_rss_mib(),
+    )
 
 
 def warm(bench: Bench) -> None:

@@ -81,7 +81,7 @@ class Watch:
         """
         if holds():
             return time.perf_counter()
-        future = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         self._waiting.append((holds, future))
         async with asyncio.timeout(SECONDS):
             return await future

@@ -26,8 +26,8 @@ T = TypeVar('T')
 CONCURRENT_WRITES: Final = 50
 """Requests under way at once for one JobSet, as many as the Go controller allows itself."""
 
-MANY_CONFLICTS: Final = 10
-"""Names of somebody else's after which a pass looks no further: as many as a condition names."""
+FEW: Final = 10
+"""Jobs of which all refusals are worth a request each; also as many as the condition ``NameConflict`` names."""
 
 
 class PassFailedError(errors.RetryLater):
@@ -162,13 +162,15 @@ class Executor:
                     return
                 taken.append(child.name)
                 refused[child.name] = error
-                if len(taken) >= MANY_CONFLICTS:
+                if len(taken) >= FEW:
                     raise
             except errors.ApiError as error:
                 refused[child.name] = error
                 raise
 
-        failures = await _ramp(wanted, create, careful=careful, give_up=True)
+        scouts, others = _scouts(wanted)
+        failures = await _ramp(scouts, create, careful=careful, give_up=True)
+        failures = failures or await _ramp(others, create, careful=careful, give_up=True)
         if refused:
             notes = (
                 f'job "{child.name}" creation failed with error: {_message(refused[child.name])}'
@@ -182,12 +184,13 @@ class Executor:
         return sorted(taken)
 
     async def _is_ours(self, jobset: types.JobSet, name: str) -> bool:
-        """Whether a Job that is in the way is one of ours that we had not seen; it is taken in then."""
+        """Whether a Job that is in the way is one of ours that we had not seen; it is taken in then.
+
+        Raises what keeps us from looking, NotFound among it: gone by now, it is no conflict, and the next pass makes
+        ours.
+        """
         request = requests.read(requests.JOBS, jobset.metadata.namespace, name)
-        try:
-            job = await self.api.request(request, into=jobs.Job)
-        except errors.NotFound:
-            return False  # gone by now: the next pass makes ours
+        job = await self.api.request(request, into=jobs.Job)
         self.seen.jobs.observe(job)
         return job.owner_uid == jobset.metadata.uid
 
@@ -276,6 +279,19 @@ class Executor:
         self.tell(jobset, plan.Event(plan.EventType.WARNING, reason, note))
 
 
+def _scouts(wanted: tuple[children.Child, ...]) -> tuple[tuple[children.Child, ...], tuple[children.Child, ...]]:
+    """The Jobs to try first, and the rest, which is made when these succeed.
+
+    The Jobs of a replicated job are equal: of many, what the server refuses is refused once and not fifty times. A few
+    are all tried, so that the event names every one of them, as the Go controller's does.
+    """
+    if len(wanted) <= FEW:
+        return wanted, ()
+    firsts = {child.position: child for child in reversed(wanted)}
+    scouts = tuple(firsts[position] for position in sorted(firsts))
+    return scouts, tuple(child for child in wanted if child != firsts[child.position])
+
+
 async def _each(items: tuple[T, ...], act: Callable[[T], Awaitable[None]], *, careful: bool) -> None:
     """Act on all items; what failed is raised together, as PassFailedError."""
     failures = await _ramp(items, act, careful=careful, give_up=False)
@@ -311,6 +327,7 @@ async def _fan_out(
     """
     queue = iter(items)
     failures: list[errors.ApiError] = []
+    lost: list[BaseException] = []
 
     async def work() -> None:
         for item in queue:
@@ -330,8 +347,11 @@ async def _fan_out(
         async with asyncio.TaskGroup() as group:
             for _ in range(min(len(items), CONCURRENT_WRITES)):
                 group.create_task(work())
-    except* errors.NotLeading as lost:
-        raise lost.exceptions[0] from None
+    except* errors.NotLeading as group_of_them:
+        lost.extend(group_of_them.exceptions)
+    # Raised inside the clause it would be wrapped into a group again.
+    if lost:
+        raise lost[0]
     return failures
 
 

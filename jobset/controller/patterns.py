@@ -53,7 +53,7 @@ def _matches(question: failure.Question) -> tuple[bool, tuple[str, str] | None]:
     pattern = question.pattern
     try:
         return re2.compile(pattern).search(question.message), None
-    except re2.PatternError as error:
+    except (re2.PatternError, re2.PatternTooComplexError) as error:
         return False, ('FailurePolicyPatternInvalid', f'failure policy pattern {pattern!r} is skipped: {error}')
     except re2.MatchTimeout:
         return False, (

@@ -114,7 +114,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
     if not jobset.suspended:
         delete += [_ref(job) for name, job in spared.items() if name in cohort.staying]
     create = _to_create(facts, cohort, draft, blocked=bool(old))
-    _review_names(facts, draft)
+    _review_names(facts, draft, tries=bool(create or old))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
@@ -126,6 +126,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         create=create,
         suspend=suspend,
         resume=resume,
+        again_after_seconds=_look_again(facts),
     )
 
 
@@ -185,10 +186,18 @@ def _missing_service(facts: Facts) -> plan.Object | None:
     return plan.Object(network.service_name(facts.jobset), network.service(facts.jobset))
 
 
-def _review_names(facts: Facts, draft: status.Draft) -> None:
-    """Note a Service of somebody else that does not serve the set, and the end of conflicts that there were."""
+def _look_again(facts: Facts) -> float | None:
+    seen = facts.service if network.is_enabled(facts.jobset) else None
+    return conflicts.LOOK_AGAIN_SECONDS if seen is not None and conflicts.is_foreign(facts.jobset, seen) else None
+
+
+def _review_names(facts: Facts, draft: status.Draft, *, tries: bool) -> None:
+    """Note a Service of somebody else that does not serve the set, and the end of conflicts that there were.
+
+    While the set ``tries`` to make Jobs, or waits for names of its own to become free, nobody knows which are taken.
+    """
     seen = facts.service if network.is_enabled(facts.jobset) else None
     if seen is not None and conflicts.review_service(draft, facts.jobset, seen):
         return
-    if not any(facts.family.missing(facts.jobset)):
+    if not tries:
         conflicts.clear(draft)

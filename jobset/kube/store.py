@@ -33,6 +33,9 @@ class Store(Generic[T]):
         self._keep = keep
         self._on_change = on_change
         self._objects: dict[tuple[str, str], T] = {}
+        # Versions in which objects were not kept, of which only our own writes have told so far: what the watch still
+        # has to tell of them is old.
+        self._unkept: dict[tuple[str, str], int] = {}
         self.seen = 0
         """The resource version up to which everything is known; 0 before the first list."""
 
@@ -59,7 +62,10 @@ class Store(Generic[T]):
     def remove(self, deleted: meta.Meta) -> bool:
         """Takes a deletion that a watch tells; returns whether it was news."""
         self.bookmark(deleted.version)
-        held = self._objects.get((deleted.namespace, deleted.name))
+        ref = (deleted.namespace, deleted.name)
+        if self._unkept and self._unkept.get(ref, deleted.version) < deleted.version:
+            del self._unkept[ref]
+        held = self._objects.get(ref)
         if held is None or held.metadata.uid != deleted.uid:
             return False
         self._drop(held)
@@ -78,6 +84,7 @@ class Store(Generic[T]):
         # from a backup. Then no version that is held means anything any more.
         rewound = version < self.seen
         self.seen = version
+        self._unkept = {} if rewound else {ref: at for ref, at in self._unkept.items() if at > version}
         gone = self._objects.keys() - objects.keys() - set(unread)
         for held in [self._objects[ref] for ref in gone]:
             if rewound or held.metadata.version <= version:
@@ -96,13 +103,25 @@ class Store(Generic[T]):
             if old.uid != new.uid:
                 self._drop(held)
                 held = None
+        elif self._unkept and self._is_old(ref, new.version):
+            return False
         if self._keep is not None and not self._keep(obj):
+            if new.version > self.seen:
+                self._unkept[ref] = new.version
             if held is not None:
                 self._drop(held)
             return held is not None
         self._objects[ref] = obj
         self._on_change(held, obj)
         return True
+
+    def _is_old(self, ref: tuple[str, str], version: int) -> bool:
+        unkept = self._unkept.get(ref)
+        if unkept is None:
+            return False
+        if version > unkept or self.seen >= unkept:
+            del self._unkept[ref]
+        return version <= unkept
 
     def _drop(self, held: T) -> None:
         del self._objects[(held.metadata.namespace, held.metadata.name)]

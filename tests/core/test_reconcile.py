@@ -348,9 +348,41 @@ def test_service(enabled: bool, seen: network.Service | None, made: bool, confli
     found = _pass(jobset, service=seen)
 
     assert found.service == (plan.Object('js', network.service(jobset)) if made else None)
+    assert found.again_after_seconds == (60 if conflict else None)
     assert found.create == (A_0,)
     assert found.status is not None
     assert any(condition.type == 'NameConflict' for condition in found.status.conditions) is conflict
+
+
+def test_a_service_of_others_that_serves_is_looked_at_again() -> None:
+    jobset = build.jobset(build.part('a'), network={'enableDNSHostnames': True}, status=_status(build.counters('a')))
+
+    assert _pass(jobset, build.job('a-0'), service=build.service(owner=None)) == plan.Plan(again_after_seconds=60)
+
+
+def test_a_conflict_ends_although_other_jobs_wait_for_their_turn() -> None:
+    conflict = _condition('NameConflict', True, 'ForeignObject', 'm', 5)
+    jobset = build.jobset(
+        build.part('a'),
+        build.part('b', dependsOn=[build.needs('a', 'Complete')]),
+        status=_status(build.counters('b'), build.counters('a'), conditions=(conflict,)),
+    )
+
+    found = _pass(jobset, build.job('a-0'))
+
+    assert found.status is not None
+    assert [condition.status for condition in found.status.conditions] == ['False']
+
+
+def test_a_conflict_does_not_end_while_a_name_waits_to_become_free() -> None:
+    conflict = _condition('NameConflict', True, 'ForeignObject', 'm', 5)
+    jobset = build.jobset(
+        build.part('a', 2),
+        failurePolicy={'maxRestarts': 3, 'restartStrategy': 'BlockingRecreate'},
+        status=_status(build.counters('a'), restarts=1, conditions=(conflict,)),
+    )
+
+    assert _pass(jobset, build.job('a-0', deleting=True)) == plan.Plan()
 
 
 def test_a_conflict_ends_when_no_name_is_taken_any_more() -> None:

@@ -271,7 +271,7 @@ TROUBLE = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(trouble=TROUBLE)
 def test_whatever_happens_never_two_lead(trouble: list[tuple[str, int, float]]) -> None:
     @virtual.timed

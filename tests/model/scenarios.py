@@ -196,7 +196,9 @@ def edit_and_resume(pool: str) -> Fact:
             part['template']['spec']['template']['spec']['nodeSelector'] = {'pool': pool, pool: 'yes'}
 
     def happen(sim: simulation.Simulation) -> None:
-        if sim.server.get('jobsets', 'js') is not None:
+        jobset = sim.server.get('jobsets', 'js')
+        # Admission lets templates change only while the set is suspended.
+        if jobset is not None and jobset['spec'].get('suspend'):
             sim.edit('jobsets', 'js', change)
 
     return Fact(f'a queue admits to {pool}', happen)
@@ -258,12 +260,13 @@ def picture(sim: simulation.Simulation) -> Object:
 
 def _job_picture(job: Object) -> Object:
     metadata, spec, status = job['metadata'], job['spec'], job['status']
+    ended = [c['type'] for c in status.get('conditions', []) if c['type'] in ('Complete', 'Failed')]
     return {
         'attempt': metadata.get('labels', {}).get(keys.RESTART_ATTEMPT),
         'ours': api.owner_uid(job) is not None,
-        'suspend': spec.get('suspend'),
+        'suspend': None if ended else spec.get('suspend'),
         'going': 'deletionTimestamp' in metadata,
-        'ended': [c['type'] for c in status.get('conditions', []) if c['type'] in ('Complete', 'Failed')],
+        'ended': ended,
         'active': status.get('active'),
         'ready': status.get('ready'),
         'nodes': (spec['template'].get('spec') or {}).get('nodeSelector'),

@@ -178,6 +178,10 @@ class Simulation:
             self._catch_up()
         choices = list(self._small_steps())
         dirty = list(self.controller.dirty)
+        early = self._early_repetition() if choices and not self.manner.is_calm else None
+        if early is not None:
+            await self._pass(early)
+            return True
         if not choices and not dirty:
             return False
         if dirty and (not choices or self.chance.random() < 0.3):  # noqa: PLR2004
@@ -187,6 +191,14 @@ class Simulation:
         else:
             self.chance.choice(choices)()
         return True
+
+    def _early_repetition(self) -> world.Key | None:
+        """A failed pass may be repeated before any news arrive."""
+        failed = [key for key in self.controller.alarms if key in self.controller.failures]
+        if not failed or self.chance.random() >= 0.2:  # noqa: PLR2004
+            return None
+        self.time.advance(self.controller.alarms[failed[0]])
+        return failed[0]
 
     def _small_steps(self) -> Iterator[Callable[[], None]]:
         """All that may happen now, passes aside."""

@@ -17,12 +17,15 @@ from typing import Any, Final
 
 import pytest
 
-from tests.model import scenarios, simulation, wire
+from tests.model import rest, scenarios, simulation, wire
 
 _BATCH: Final = 20
 _BATCHES: Final = 1000 if os.environ.get('JOBSET_SOAK') == '1' else 15
 _PASSES_PER_FACT: Final = 60
 """More than a settling should ever take, with all the faults of its budget."""
+
+_LOOK_AGAIN_SECONDS: Final = 61
+"""After which the controller has looked again at what it is not told of."""
 
 _Facts = Sequence[scenarios.Fact]
 
@@ -60,6 +63,8 @@ async def _tell(sim: simulation.Simulation, fact: scenarios.Fact) -> None:
     fact.happen(sim)
     await sim.settle()
     assert sim.passes <= _PASSES_PER_FACT, f'{fact}: {sim.passes} passes'
+    await sim.advance(_LOOK_AGAIN_SECONDS)
+    rest.check(sim.server)
 
 
 def _invent(seed: int) -> tuple[list[scenarios.Fact], list[Any], list[scenarios.Fact]]:
@@ -130,6 +135,8 @@ async def _race(sim: simulation.Simulation, racing: _Facts) -> None:
             await sim.step()
     await sim.settle()
     assert sim.passes <= _PASSES_PER_FACT * len(racing)
+    await sim.advance(_LOOK_AGAIN_SECONDS)
+    rest.check(sim.server)
 
 
 def _orders(racing: _Facts) -> Iterator[tuple[_Facts, tuple[bool, ...]]]:
@@ -151,6 +158,7 @@ def _calm_end(seed: int, facts: _Facts, racing: _Facts, order: _Facts, pauses: t
             fact.happen(sim)
             if pause:
                 await sim.settle()
+        await sim.advance(_LOOK_AGAIN_SECONDS)
 
     sim.run(story())
     return scenarios.picture(sim)

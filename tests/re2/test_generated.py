@@ -90,7 +90,9 @@ def test_matches_are_those_of_google_re2_and_go(go: golang.Golang, seed: int) ->
                 unknown += 1
                 continue
             found += ours
-            in_google = in_go if oracle is None else oracle.search(text) is not None
+            # It looks for \B between the bytes of a character too, Go only between characters.
+            comparable = oracle is not None and (text.isascii() or r'\B' not in case.pattern)
+            in_google = oracle.search(text) is not None if comparable else in_go
             if not ours == in_go == in_google:
                 wrong.append((case.pattern, text))
 

@@ -1,0 +1,10 @@
+"""The schemas of Job templates and claims that our CRD embeds are those of the server that runs."""
+
+from e2e.api import Api
+from jobset.api import embedded
+
+
+def test_the_embedded_schemas_are_those_of_the_live_server(server: Api) -> None:
+    documents = [server.request('GET', f'/openapi/v3/{path}') for path in ('apis/batch/v1', 'api/v1')]
+
+    assert embedded.convert(*documents) == embedded.load()

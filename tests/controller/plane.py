@@ -1,0 +1,115 @@
+"""An API server over HTTP that a whole controller can run against: discovery, status, reviews of callers."""
+
+import contextlib
+import pathlib
+from collections.abc import AsyncIterator, Callable
+from typing import Any, Final
+
+import yaml
+
+from jobset.controller import metrics, serving, world
+from jobset.controller.manager import NEEDED
+from jobset.kube import auth, requests, transport
+from tests.kube import fakes
+
+POD_SPEC: Final[dict[str, Any]] = {'containers': [{'name': 'main', 'image': 'busybox'}]}
+WATCHED: Final = frozenset(resource.collection() for resource in NEEDED)
+
+
+class Plane(fakes.Server):
+    """``kinds`` are served; what is not there answers 404, in discovery and elsewhere."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds = {*NEEDED, requests.LEASES, requests.EVENTS}
+        self.tokens: dict[str, str] = {}
+        """Who has which bearer token."""
+
+        self.readers: set[str] = set()
+        """Who may read metrics."""
+
+        self.refuse: Callable[[fakes.Seen], fakes.Answer | None] = lambda seen: None
+
+    def _serve(self, seen: fakes.Seen) -> fakes.Answer:
+        refused = self.refuse(seen)
+        if refused is not None:
+            return refused
+        found = [kind for kind in self.kinds if kind.collection().rpartition('/')[0] == seen.path]
+        if found:
+            return fakes.Answer(body={'resources': [{'name': kind.plural} for kind in found]})
+        body: dict[str, Any] = requests_body(seen)
+        if seen.path == serving.TOKEN_REVIEWS.collection():
+            user = self.tokens.get(body['spec']['token'])
+            status = {'authenticated': user is not None, 'user': {'username': user, 'groups': ['all']}}
+            return fakes.Answer(201, body | {'status': status})
+        if seen.path == serving.ACCESS_REVIEWS.collection():
+            return fakes.Answer(201, body | {'status': {'allowed': body['spec']['user'] in self.readers}})
+        if not any(_is_of(kind, seen.path) for kind in self.kinds):
+            return fakes.refusal(404, 'NotFound', '404 page not found')
+        if seen.method == 'PUT' and seen.path.endswith('/status'):
+            return self._replace_status(seen, body)
+        return super()._serve(seen)
+
+    def _replace_status(self, seen: fakes.Seen, body: dict[str, Any]) -> fakes.Answer:
+        path = seen.path.removesuffix('/status')
+        held = self.objects[path]
+        if body['metadata']['resourceVersion'] != held['metadata']['resourceVersion']:
+            return fakes.refusal(409, 'Conflict', 'the object has been modified')
+        return fakes.Answer(body=self._store(path, held | {'status': body['status']}, 'MODIFIED'))
+
+    def apply(self, name: str = 'js', replicas: int = 1, **spec: Any) -> None:
+        """Store a JobSet of one replicated job ``a``."""
+        template = {'spec': {'template': {'spec': POD_SPEC}}}
+        parts = [{'name': 'a', 'replicas': replicas, 'template': template}]
+        self.put(world.JOBSETS, 'default', name, spec={'replicatedJobs': parts, **spec})
+
+    def names(self, resource: requests.Resource) -> list[str]:
+        """What there is of a kind in the namespace ``default``."""
+        root = resource.collection('default') + '/'
+        return sorted(path.removeprefix(root) for path in self.objects if path.startswith(root))
+
+    def writes(self) -> list[str]:
+        """The requests that changed something, but for leases."""
+        wrote = [one for one in self.seen if one.method in requests.WRITES]
+        return [str(one) for one in wrote if requests.LEASES.plural not in one.path]
+
+
+def _is_of(kind: requests.Resource, path: str) -> bool:
+    root = kind.collection().rpartition('/')[0]
+    return path.startswith(root + '/') and kind.plural in path.removeprefix(root).split('/')
+
+
+def requests_body(seen: fakes.Seen) -> dict[str, Any]:
+    """What a request carries."""
+    decoded: dict[str, Any] = yaml.safe_load(seen.body) if seen.body else {}
+    return decoded
+
+
+@contextlib.asynccontextmanager
+async def carrier(server: fakes.Server) -> AsyncIterator[transport.Transport]:
+    """A connection to the server, over HTTP."""
+    async with fakes.served(server) as url:
+        async with transport.Transport(auth.Plain(url), user_agent='test') as line:
+            yield line
+
+
+def kubeconfig(folder: pathlib.Path, url: str, *, token: str | None = None) -> str:
+    """A file that leads to the server; returns its path."""
+    user = {'token': token} if token else {}
+    path = folder / 'kubeconfig'
+    config = {
+        'apiVersion': 'v1',
+        'kind': 'Config',
+        'clusters': [{'name': 'c', 'cluster': {'server': url}}],
+        'users': [{'name': 'u', 'user': user}],
+        'contexts': [{'name': 'x', 'context': {'cluster': 'c', 'user': 'u', 'namespace': 'default'}}],
+        'current-context': 'x',
+    }
+    path.write_text(yaml.safe_dump(config))
+    return str(path)
+
+
+def sample(measured: metrics.Metrics, metric: str, /, **labels: str) -> float | None:
+    """The value of a metric."""
+    value: float | None = measured.registry.get_sample_value(metric, labels)
+    return value

@@ -1,0 +1,134 @@
+"""What must be true once everything has come to rest, judged from the server alone."""
+
+from typing import Any
+
+from jobset.api import keys
+from tests.model import api
+
+Object = dict[str, Any]
+
+
+def check(server: api.Server) -> None:
+    """Raises AssertionError naming the first thing that is not as it should be."""
+    jobset = server.get('jobsets', 'js')
+    if jobset is None:
+        left = [obj['metadata']['name'] for plural in api.KINDS for obj in server.view(plural) if api.owner_uid(obj)]
+        assert left == [], f'{left} outlive their set'
+        return
+    assert 'deletionTimestamp' not in jobset['metadata'], 'the set is still going'
+    children = [job for job in server.view('jobs') if api.owner_uid(job) == jobset['metadata']['uid']]
+    going = [_name(job) for job in children if 'deletionTimestamp' in job['metadata']]
+    assert going == [], f'{going} are still going'
+    _check_counters(jobset, children)
+    if any(_holds(jobset, kind) for kind in ('Completed', 'Failed')):
+        running = [_name(job) for job in children if _attempt(job) == _restarts(jobset) and not _ending(job)]
+        assert running == [], f'{running} run after the end'
+        return
+    earlier = [_name(job) for job in children if _attempt(job) != _restarts(jobset)]
+    assert earlier == [], f'{earlier} are of an earlier attempt'
+    _check_suspension(jobset, children)
+    _check_presence(jobset, children)
+    _check_belongings(server, jobset)
+
+
+def _check_counters(jobset: Object, children: list[Object]) -> None:
+    counted = {
+        part['name']: [
+            sum(
+                _attempt(job) == _restarts(jobset) and _ending(job) == kind
+                for job in children
+                if job['metadata']['labels'][keys.REPLICATED_JOB_NAME] == part['name']
+            )
+            for kind in ('Complete', 'Failed')
+        ]
+        for part in jobset['spec']['replicatedJobs']
+    }
+    told = jobset.get('status', {}).get('replicatedJobsStatus', [])
+    assert {entry['name']: [entry['succeeded'], entry['failed']] for entry in told} == counted
+
+
+def _check_suspension(jobset: Object, children: list[Object]) -> None:
+    unfinished = [job for job in children if not _ending(job)]
+    suspended = bool(jobset['spec'].get('suspend'))
+    is_in_order = jobset['spec']['startupPolicy']['startupPolicyOrder'] == 'InOrder'
+    if not is_in_order or suspended or _holds(jobset, 'StartupPolicyCompleted'):
+        # In order, the resume is told of at its end.
+        assert _holds(jobset, 'Suspended') is suspended
+    if suspended:
+        running = [_name(job) for job in unfinished if not job['spec']['suspend'] or job['status'].get('active')]
+        assert running == [], f'{running} run while the set is suspended'
+        return
+    templates = {part['name']: part['template']['spec']['template'] for part in jobset['spec']['replicatedJobs']}
+    for job in unfinished:
+        if not job['spec']['suspend']:
+            wanted = templates[job['metadata']['labels'][keys.REPLICATED_JOB_NAME]]['spec']['nodeSelector']
+            assert job['spec']['template']['spec']['nodeSelector'] == wanted, f'{_name(job)} runs in the wrong place'
+
+
+def _check_presence(jobset: Object, children: list[Object]) -> None:
+    """Without an order of starting, all Jobs are there; no failure is left without an answer."""
+    failed = [_name(job) for job in children if _ending(job) == 'Failed']
+    assert failed == [] or jobset['spec'].get('suspend'), f'{failed} failed and nothing is done'
+    parts = jobset['spec']['replicatedJobs']
+    is_ordered = jobset['spec']['startupPolicy']['startupPolicyOrder'] == 'InOrder' or any(
+        part.get('dependsOn') for part in parts
+    )
+    wanted = {f'js-{part["name"]}-{index}' for part in parts for index in range(part['replicas'])}
+    present = {_name(job) for job in children}
+    assert present <= wanted
+    if not is_ordered and not _holds(jobset, 'NameConflict'):
+        assert present == wanted
+    if not jobset['spec'].get('suspend') and not is_ordered:
+        held = [_name(job) for job in children if not _ending(job) and job['spec']['suspend']]
+        assert held == [], f'{held} are not started'
+
+
+def _check_belongings(server: api.Server, jobset: Object) -> None:
+    spec, uid = jobset['spec'], jobset['metadata']['uid']
+    service = server.get('services', 'js')
+    wants_names = bool((spec.get('network') or {}).get('enableDNSHostnames'))
+    if wants_names:
+        assert service is not None, 'the Service is missing'
+    in_the_way = [
+        _name(job)
+        for job in server.view('jobs')
+        if api.owner_uid(job) is None
+        and _name(job) in {f'js-{p["name"]}-{i}' for p in spec['replicatedJobs'] for i in range(p['replicas'])}
+    ]
+    is_useless = (
+        wants_names
+        and service is not None
+        and api.owner_uid(service) != uid
+        and service['spec']['selector'] != {keys.JOBSET_NAME: 'js'}
+    )
+    if not in_the_way and not is_useless:
+        assert not _holds(jobset, 'NameConflict'), 'a conflict is told of that is over'
+    if is_useless:
+        assert _holds(jobset, 'NameConflict'), 'a Service is in the way and nobody is told'
+    if spec.get('volumeClaimPolicies'):
+        assert server.get('persistentvolumeclaims', 'data-js') is not None, 'the claim is missing'
+
+
+def _name(obj: Object) -> str:
+    name: str = obj['metadata']['name']
+    return name
+
+
+def _attempt(job: Object) -> int:
+    return int(job['metadata']['labels'][keys.RESTART_ATTEMPT])
+
+
+def _restarts(jobset: Object) -> int:
+    return int(jobset.get('status', {}).get('restarts', 0))
+
+
+def _ending(job: Object) -> str | None:
+    for condition in job['status'].get('conditions', []):
+        if condition['type'] in ('Complete', 'Failed') and condition['status'] == 'True':
+            return str(condition['type'])
+    return None
+
+
+def _holds(jobset: Object, kind: str) -> bool:
+    conditions = jobset.get('status', {}).get('conditions', [])
+    return any(c['type'] == kind and c['status'] == 'True' for c in conditions)
