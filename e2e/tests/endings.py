@@ -68,7 +68,9 @@ def compare(here: Space, name: str, ending: Ending) -> None:
         what='no Job but those that stay',
     )
     one = here.until_jobset(
-        name, lambda one: not any({'active', 'ready'} & set(each) for each in counters(one).values()), what='nothing active'
+        name,
+        lambda one: not any({'active', 'ready'} & set(each) for each in counters(one).values()),
+        what='nothing active',
     )
     status = one['status']
     assert {each: _end(job) for each, job in jobs.items()} == dict(ending.jobs)

@@ -59,6 +59,7 @@ class Manager:
         self._settings = settings
         self._measured = measured
         self._stopping = asyncio.Event()
+        self._has_begun = False
         self._elector = self._make_elector(api, settings.leadership)
         writer = client.Client(
             carrier,
@@ -96,7 +97,7 @@ class Manager:
     @property
     def is_synced(self) -> bool:
         """Whether every cache has been filled."""
-        return all(each.is_synced for each in self.world.informers)
+        return all(each.is_synced for each in self.world.caches)
 
     @property
     def leads(self) -> bool:
@@ -115,8 +116,9 @@ class Manager:
             if self._elector is not None:
                 helpers.append(group.create_task(self._elector.run(), name='leadership'))
             await self._stopping.wait()
-            self.queue.stop()
-            await asyncio.wait(helpers[:1])
+            if self._has_begun:
+                self.queue.stop()
+                await asyncio.wait(helpers[:1])
             await self.recorder.flush()
             for helper in helpers:
                 helper.cancel()
@@ -130,6 +132,7 @@ class Manager:
         if self._elector is not None:
             await self._elector.held()
         logger.info('caches are filled and this replica leads; passes begin')
+        self._has_begun = True
         await self.queue.run(self._passes.handle, workers=self._settings.workers, grace=GRACE_SECONDS)
 
     def stop(self) -> None:

@@ -6,7 +6,7 @@ before it did.
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, types
 from jobset.core import family, network, volumes
@@ -20,6 +20,22 @@ class Key(NamedTuple):
 
     namespace: str
     name: str
+
+
+class Cache(Protocol):
+    """An informer, whatever it holds."""
+
+    resource: requests.Resource
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether it has been filled once."""
+
+    async def synced(self) -> None:
+        """Waits for that."""
+
+    async def run(self) -> NoReturn:
+        """Keeps it up to date until cancelled."""
 
 
 class ClaimNames:
@@ -54,19 +70,19 @@ class World:
         self.services.subscribe(self._service_changed)
 
     @property
-    def informers(self) -> tuple[informer.Informer[types.JobSet], ...]:
+    def caches(self) -> tuple[Cache, ...]:
         """All caches, for whoever watches over their health."""
-        return (self.jobsets, self.jobs, self.services, self.claims)  # type: ignore[return-value]
+        return (self.jobsets, self.jobs, self.services, self.claims)
 
     async def run(self) -> None:
         """Keep the caches up to date until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for each in self.informers:
+            for each in self.caches:
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
 
     async def synced(self) -> None:
         """Wait until every cache has been filled once."""
-        for each in self.informers:
+        for each in self.caches:
             await each.synced()
 
     def family(self, jobset: types.JobSet) -> family.Family:

@@ -9,7 +9,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from jobset.kube import errors, meta
+from jobset.api import meta
+from jobset.kube import errors
 
 T = TypeVar('T', bound=meta.Object)
 
@@ -58,7 +59,7 @@ class Failed(msgspec.Struct, frozen=True, gc=False, tag_field='type', tag='ERROR
 class Unread(msgspec.Struct, frozen=True, gc=False):
     """An object of an unexpected shape: what its metadata say, and what is wrong with it."""
 
-    metadata: meta.Meta
+    metadata: meta.ObjectMeta
     is_deleted: bool
     problem: str
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Generic, TypeVar
 
-from jobset.kube import meta
+from jobset.api import meta
 
 K = TypeVar('K', bound=Hashable)
 T = TypeVar('T', bound=meta.Object)

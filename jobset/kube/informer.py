@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence, ValuesView
 from dataclasses import dataclass
 from typing import Generic, NoReturn, TypeVar
 
-from jobset.kube import backoff, client, errors, frames, listing, meta, requests, store
+from jobset.api import meta
+from jobset.kube import backoff, client, errors, frames, listing, requests, store
 
 logger = logging.getLogger(__name__)
 

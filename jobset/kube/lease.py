@@ -21,7 +21,8 @@ from typing import NoReturn
 
 import msgspec
 
-from jobset.kube import backoff, client, errors, meta, requests, times
+from jobset.api import meta
+from jobset.kube import backoff, client, errors, requests, times
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +44,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
 
     api_version: str = 'coordination.k8s.io/v1'
     kind: str = 'Lease'
-    metadata: meta.Meta = meta.Meta()
+    metadata: meta.ObjectMeta = meta.ObjectMeta()
     spec: LeaseSpec = LeaseSpec()
 
 
@@ -247,7 +248,7 @@ class Elector:
 
     def _creation(self) -> requests.Request:
         spec = msgspec.structs.replace(self._claim(LeaseSpec()), lease_transitions=0)
-        body = Lease(metadata=meta.Meta(namespace=self._namespace, name=self._name), spec=spec)
+        body = Lease(metadata=meta.ObjectMeta(namespace=self._namespace, name=self._name), spec=spec)
         return requests.create(requests.LEASES, self._namespace, body)
 
     def _remember(self, lease: Lease) -> None:

@@ -5,7 +5,8 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from jobset.kube import client, errors, frames, meta, requests
+from jobset.api import meta
+from jobset.kube import client, errors, frames, requests
 
 T = TypeVar('T', bound=meta.Object)
 

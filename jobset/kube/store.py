@@ -18,7 +18,7 @@ alternately additions and deletions, with changes of that same object in between
 from collections.abc import Callable, Collection, Mapping, ValuesView
 from typing import Generic, TypeVar
 
-from jobset.kube import meta
+from jobset.api import meta
 
 T = TypeVar('T', bound=meta.Object)
 
@@ -59,7 +59,7 @@ class Store(Generic[T]):
         self.bookmark(obj.metadata.version)
         return self._take(obj)
 
-    def remove(self, deleted: meta.Meta) -> bool:
+    def remove(self, deleted: meta.Identity) -> bool:
         """Takes a deletion that a watch tells; returns whether it was news."""
         self.bookmark(deleted.version)
         ref = (deleted.namespace, deleted.name)

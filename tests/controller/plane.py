@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import re
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
@@ -13,7 +14,6 @@ from jobset.kube import auth, requests, transport
 from tests.kube import fakes
 
 POD_SPEC: Final[dict[str, Any]] = {'containers': [{'name': 'main', 'image': 'busybox'}]}
-WATCHED: Final = frozenset(resource.collection() for resource in NEEDED)
 
 
 class Plane(fakes.Server):
@@ -21,6 +21,7 @@ class Plane(fakes.Server):
 
     def __init__(self) -> None:
         super().__init__()
+        self.streams_lists = False
         self.kinds = {*NEEDED, requests.LEASES, requests.EVENTS}
         self.tokens: dict[str, str] = {}
         """Who has which bearer token."""
@@ -50,6 +51,18 @@ class Plane(fakes.Server):
             return self._replace_status(seen, body)
         return super()._serve(seen)
 
+    # All watches and lists of a controller are cluster-wide, so that is how places in the history are named.
+
+    def _record(self, kind: str, path: str, obj: fakes.Json) -> None:
+        super()._record(kind, _cluster_wide(path), obj)
+
+    def _list(self, seen: fakes.Seen) -> fakes.Answer:
+        return fakes.Answer(body={'metadata': {'resourceVersion': str(self.version)}, 'items': self._all(seen)})
+
+    def _all(self, seen: fakes.Seen) -> list[fakes.Json]:
+        root = seen.path + '/'
+        return [self.objects[path] for path in sorted(self.objects) if _cluster_wide(path).startswith(root)]
+
     def _replace_status(self, seen: fakes.Seen, body: dict[str, Any]) -> fakes.Answer:
         path = seen.path.removesuffix('/status')
         held = self.objects[path]
@@ -72,6 +85,10 @@ class Plane(fakes.Server):
         """The requests that changed something, but for leases."""
         wrote = [one for one in self.seen if one.method in requests.WRITES]
         return [str(one) for one in wrote if requests.LEASES.plural not in one.path]
+
+
+def _cluster_wide(path: str) -> str:
+    return re.sub('/namespaces/[^/]+', '', path)
 
 
 def _is_of(kind: requests.Resource, path: str) -> bool:

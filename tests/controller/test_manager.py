@@ -108,12 +108,11 @@ async def test_row_71_nothing_is_written_while_a_kind_cannot_be_seen(kind: reque
     server = plane.Plane()
     server.apply()
     unseen = fakes.refusal(500, 'InternalError', 'etcd is away')
-    server.streams_lists = False
     server.refuse = lambda seen: unseen if seen.path == kind.collection() else None
 
     async with running(server) as (one, _):
         await until(server, lambda: server.counted(f'GET {kind.collection()}') >= 4)
-        others = [each for each in one.world.informers if each.resource != kind]
+        others = [each for each in one.world.caches if each.resource != kind]
         async with asyncio.timeout(SECONDS):
             for each in others:
                 await each.synced()

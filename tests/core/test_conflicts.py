@@ -14,7 +14,7 @@ def _conflict(message: str, *, seconds: float = 100) -> types.Condition:
         'NameConflict',
         holds=True,
         reason='ForeignObject',
-        message=f'{message} exists and does not belong to this JobSet; delete it or rename the JobSet',
+        message=f'in the way, and not of this JobSet: {message}; delete it or rename the JobSet',
         seconds=seconds,
     )
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from jobset.kube import auth, client, errors, meta, requests, transport
+from jobset.api import meta
+from jobset.kube import auth, client, errors, requests, transport
 from tests.kube import fakes
 
 PATH = '/apis/batch/v1/namespaces/ns/jobs'
@@ -67,7 +68,7 @@ async def test_answers_are_values() -> None:
             await one.request(READ, meta.Partial)
 
     assert created == read
-    assert created.metadata == meta.Meta(name='a', namespace='ns', uid='uid-1', resource_version='101')
+    assert created.metadata == meta.ObjectMeta(name='a', namespace='ns', uid='uid-1', resource_version='101')
     assert str(missing.value) == f'GET {PATH}/a: 404 NotFound: jobs "a" not found'
     assert [str(one) for one in server.seen] == [
         f'POST {PATH}',

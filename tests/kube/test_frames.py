@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobset.kube import errors, frames, meta
+from jobset.api import meta
+from jobset.kube import errors, frames
 
 
 class Spec(msgspec.Struct, frozen=True, gc=False):
@@ -23,7 +24,7 @@ class Thing(meta.Partial, frozen=True, gc=False, kw_only=True, rename='camel'):
 
 
 def thing(name: str, version: int, size: int = 0) -> Thing:
-    return Thing(metadata=meta.Meta(name=name, resource_version=str(version)), spec=Spec(size))
+    return Thing(metadata=meta.ObjectMeta(name=name, resource_version=str(version)), spec=Spec(size))
 
 
 STREAM = (
@@ -42,7 +43,7 @@ EVENTS = [
     frames.Unread(thing('odd', 3).metadata, False, 'Expected `int`, got `str` - at `$.object.spec.size`'),
     frames.Unread(thing('odd', 4).metadata, True, 'Expected `object`, got `null` - at `$.object.spec`'),
     frames.Deleted(thing('a', 5)),
-    frames.Bookmark(meta.Partial(metadata=meta.Meta(resource_version='6'))),
+    frames.Bookmark(meta.Partial(metadata=meta.ObjectMeta(resource_version='6'))),
     frames.Failed(errors.Status(code=410, reason='Expired')),
 ]
 
@@ -78,7 +79,7 @@ def test_what_is_no_event_at_all(line: bytes) -> None:
 def test_a_type_that_is_not_known_yet_is_not_read() -> None:
     (event,) = frames.Decoder(Thing).feed(b'{"type":"RENAMED","object":{"metadata":{"name":"a"}}}\n')
 
-    assert event == frames.Unread(meta.Meta(name='a'), False, "Invalid value 'RENAMED' - at `$.type`")
+    assert event == frames.Unread(meta.ObjectMeta(name='a'), False, "Invalid value 'RENAMED' - at `$.type`")
 
 
 def test_a_line_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,4 +100,4 @@ def test_a_line_without_an_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_end_of_a_streamed_list(annotations: dict[str, str], ends: bool) -> None:
-    assert frames.Bookmark(meta.Partial(metadata=meta.Meta(annotations=annotations))).ends_list is ends
+    assert frames.Bookmark(meta.Partial(metadata=meta.ObjectMeta(annotations=annotations))).ends_list is ends

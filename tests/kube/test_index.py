@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobset.kube import index, meta, store
+from jobset.api import meta
+from jobset.kube import index, store
 
 
 def owner(uid: str) -> meta.OwnerReference:
@@ -27,7 +28,7 @@ def test_index_is_what_a_search_would_find(
     uids = {'a': 0, 'b': 0, 'c': 0}
     for version, (name, what, references) in enumerate(steps, start=1):
         uids[name] += what == 'new'
-        one = meta.Meta(
+        one = meta.ObjectMeta(
             name=name, uid=f'{name}{uids[name]}', resource_version=str(version), owner_references=references
         )
         if what == 'drop':

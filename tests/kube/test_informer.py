@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 import pytest
 
-from jobset.kube import auth, client, errors, informer, meta, requests, transport
+from jobset.api import meta
+from jobset.kube import auth, client, errors, informer, requests, transport
 from tests.kube import fakes
 
 JOBS = requests.JOBS

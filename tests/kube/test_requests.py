@@ -5,7 +5,8 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from jobset.kube import meta, requests
+from jobset.api import meta
+from jobset.kube import requests
 
 JOBS = requests.JOBS
 
@@ -123,7 +124,7 @@ def test_deletion(request_: requests.Request, options: dict[str, object]) -> Non
     [
         pytest.param(b'{"metadata":{"name":"a"}}', id='encoded already'),
         pytest.param({'metadata': {'name': 'a'}}, id='a dict'),
-        pytest.param(meta.Partial(metadata=meta.Meta(name='a')), id='a structure'),
+        pytest.param(meta.Partial(metadata=meta.ObjectMeta(name='a')), id='a structure'),
     ],
 )
 def test_bodies(body: requests.Body) -> None:

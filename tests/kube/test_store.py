@@ -9,11 +9,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, precondition, rule
 
-from jobset.kube import meta, store
+from jobset.api import meta
+from jobset.kube import store
 
 
 def thing(name: str, uid: str, version: int, **labels: str) -> meta.Partial:
-    return meta.Partial(metadata=meta.Meta(name=name, uid=uid, resource_version=str(version), labels=labels))
+    return meta.Partial(metadata=meta.ObjectMeta(name=name, uid=uid, resource_version=str(version), labels=labels))
 
 
 def by_name(things: Iterable[meta.Partial]) -> dict[tuple[str, str], meta.Partial]:

@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from jobset.kube import client, meta, requests, workqueue
+from jobset.api import meta
+from jobset.kube import client, requests, workqueue
 from tests.kube import fakes, virtual
 
 JOBS = requests.JOBS

@@ -85,7 +85,7 @@ class Incarnation:
         self.seen = world.World(connection, self._add)
         self.caches = [
             Cache(server, each.resource.plural, each, each._model)  # type: ignore[attr-defined]
-            for each in self.seen.informers
+            for each in self.seen.caches
         ]
         self._passes = passes.Passes(
             self.seen,

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import msgspec
 import pytest
 
-from jobset.kube import meta, times
+from jobset.api import meta
+from jobset.kube import times
 
 OWNER = meta.OwnerReference(api_version='v1', kind='Pod', name='o', uid='u')
 
@@ -13,17 +14,17 @@ OWNER = meta.OwnerReference(api_version='v1', kind='Pod', name='o', uid='u')
 @pytest.mark.parametrize(
     ('text', 'expected'),
     [
-        pytest.param('{}', meta.Meta(), id='nothing'),
+        pytest.param('{}', meta.ObjectMeta(), id='nothing'),
         pytest.param(
             '{"labels":null,"annotations":null,"ownerReferences":null,"finalizers":null,"deletionTimestamp":null}',
-            meta.Meta(),
+            meta.ObjectMeta(),
             id='null is nothing',
         ),
         pytest.param(
             '{"name":"a","namespace":"b","uid":"u","resourceVersion":"7","generation":3,"labels":{"x":"y"},'
             '"creationTimestamp":"2026-01-02T03:04:05Z","finalizers":["f"],"managedFields":[{"manager":"m"}],'
             '"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"o","uid":"u"}]}',
-            meta.Meta(
+            meta.ObjectMeta(
                 name='a',
                 namespace='b',
                 uid='u',
@@ -38,15 +39,15 @@ OWNER = meta.OwnerReference(api_version='v1', kind='Pod', name='o', uid='u')
         ),
     ],
 )
-def test_decoding(text: str, expected: meta.Meta) -> None:
-    read = msgspec.json.decode(text, type=meta.Meta)
+def test_decoding(text: str, expected: meta.ObjectMeta) -> None:
+    read = msgspec.json.decode(text, type=meta.ObjectMeta)
 
     assert read == expected
     assert (type(read.labels), type(read.annotations), type(read.finalizers)) == (dict, dict, tuple)
 
 
 def test_what_is_empty_is_not_written() -> None:
-    written = msgspec.json.encode(meta.Meta(name='a', labels={'x': 'y'}, owner_references=(OWNER,)))
+    written = msgspec.json.encode(meta.ObjectMeta(name='a', labels={'x': 'y'}, owner_references=(OWNER,)))
 
     assert msgspec.json.decode(written) == {
         'name': 'a',
@@ -58,13 +59,13 @@ def test_what_is_empty_is_not_written() -> None:
 def test_the_controller_is_the_owner_that_says_so() -> None:
     controller = msgspec.structs.replace(OWNER, name='c', controller=True)
 
-    assert meta.Meta(owner_references=(OWNER, controller)).controller == controller
-    assert meta.Meta(owner_references=(OWNER,)).controller is None
+    assert meta.ObjectMeta(owner_references=(OWNER, controller)).controller == controller
+    assert meta.ObjectMeta(owner_references=(OWNER,)).controller is None
 
 
 @pytest.mark.parametrize(('text', 'number'), [('', 0), ('12', 12), ('18446744073709551616', 1 << 64)])
 def test_versions_are_numbers(text: str, number: int) -> None:
-    assert meta.Meta(resource_version=text).version == number
+    assert meta.ObjectMeta(resource_version=text).version == number
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,210 @@
+"""What users of JobSet were hurt by, played through with real pods."""
+
+from datetime import datetime
+from functools import partial
+
+from e2e.api import Object, Objects
+from e2e.tests.endings import trained
+from e2e.tests.space import Space, attempt, conditions, counters, jobset, message, replicated, sample, state
+from jobset.api import keys
+
+UNTIL_TOLD = 'until [ -e /tmp/told ]; do sleep 0.2; done'
+FOREVER = 'exec sleep 3600'
+
+
+def tell(here: Space, prefix: str) -> None:
+    """Tell the running pods of a Job to go on."""
+    for pod in running(here, prefix):
+        here.kubectl('exec', pod, '--', 'touch', '/tmp/told')
+
+
+def running(here: Space, prefix: str, count: int = 1) -> list[str]:
+    """The names of the pods of a Job or JobSet once so many of them run."""
+
+    def found(seen: Objects) -> list[str]:
+        return [name for name, pod in seen.items() if name.startswith(prefix) and _runs(pod)]
+
+    seen = here.until('pods', lambda seen: len(found(seen)) == count, what=f'{count} pods of {prefix} to run')
+    return sorted(found(seen))
+
+
+def _runs(pod: Object) -> bool:
+    return pod['status'].get('phase') == 'Running' and 'deletionTimestamp' not in pod['metadata']
+
+
+def test_attempts_never_mix(here: Space) -> None:
+    leader = f'if [ "$ATTEMPT" = 0 ]; then {UNTIL_TOLD}; exit 1; fi'
+    worker = f'if [ "$ATTEMPT" = 0 ]; then trap "" TERM; {FOREVER}; fi'
+    with here.history('pods') as pods, here.history('jobs') as jobs:
+        here.apply(
+            jobset(
+                'strict',
+                replicated('leader', leader, grace_seconds=0),
+                replicated('worker', worker, pods=2, grace_seconds=8),
+                failurePolicy={'maxRestarts': 1, 'restartStrategy': 'BlockingRecreate'},
+            )
+        )
+        running(here, 'strict-worker', 2)
+        tell(here, 'strict-leader')
+        one = here.until_condition('strict', 'Completed')
+
+    assert one['status']['restarts'] == 1
+    for story in (pods, jobs):
+        live = [{attempt(each) for each in moment.values()} for moment in story.moments]
+        assert [attempts for attempts in live if len(attempts) > 1] == []
+        assert set().union(*live) == {0, 1}
+    # The workers ignore the request to end: the new attempt had to wait for the whole of their grace period.
+    ever = {pod['metadata']['uid']: pod for moment in pods.moments for pod in moment.values()}.values()
+    ended = [_time(pod['metadata']['deletionTimestamp']) for pod in ever if _of(pod, 'worker', 0)]
+    begun = [_time(pod['metadata']['creationTimestamp']) for pod in ever if attempt(pod) == 1]
+    assert (len(ended), len(begun)) == (2, 3)
+    assert min(begun) >= max(ended)
+
+
+def _of(pod: Object, replicated_job: str, number: int) -> bool:
+    return (pod['metadata']['labels'][keys.REPLICATED_JOB_NAME], attempt(pod)) == (replicated_job, number)
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def test_ambiguous_name_belongs_to_the_first_and_is_free_after_it(here: Space) -> None:
+    here.apply(jobset('a', replicated('b-c', UNTIL_TOLD)))
+    running(here, 'a-b-c-0')
+    here.apply(jobset('a-b', replicated('c', 'true')))
+    second = here.until_condition('a-b', 'NameConflict')
+
+    (job,) = here.all('jobs').values()
+    assert (job['metadata']['name'], job['metadata']['ownerReferences'][0]['name']) == ('a-b-c-0', 'a')
+    assert conditions(second) == {'NameConflict': ('True', 'ForeignObject')}
+    assert message(second, 'NameConflict') == (
+        'in the way, and not of this JobSet: Job "a-b-c-0"; delete it or rename the JobSet'
+    )
+
+    tell(here, 'a-b-c-0')
+    first = here.until_condition('a', 'Completed')
+    assert (first['status']['restarts'], set(here.all('jobs'))) == (0, {'a-b-c-0'})
+
+    here.kubectl('delete', 'jobset', 'a', '--cascade=foreground')
+    second = here.until_condition('a-b', 'Completed')
+    (job,) = here.all('jobs').values()
+    assert (job['metadata']['name'], job['metadata']['ownerReferences'][0]['name']) == ('a-b-c-0', 'a-b')
+    assert conditions(second)['NameConflict'] == ('False', 'NamesAreFree')
+
+
+def test_target_without_jobs_does_not_end_the_others(here: Space) -> None:
+    with here.history('jobsets') as story:
+        here.apply(
+            jobset(
+                'zero',
+                replicated('z', 'true', replicas=0),
+                replicated('a', 'true'),
+                replicated('b', UNTIL_TOLD),
+                successPolicy={'operator': 'All', 'targetReplicatedJobs': ['z']},
+            )
+        )
+        here.until_jobset('zero', lambda one: counters(one).get('a') == {'succeeded': 1}, what='a to be counted')
+        tell(here, 'zero-b-0')
+        here.until_condition('zero', 'Completed')
+
+    ended = story.first(lambda seen: 'Completed' in conditions(seen.get('zero', {})))
+    assert counters(ended['zero']) == {'z': {}, 'a': {'succeeded': 1}, 'b': {'succeeded': 1}}
+
+
+def test_nothing_to_run_is_complete(here: Space) -> None:
+    here.apply(jobset('empty', replicated('z', 'true', replicas=0)))
+
+    one = here.until_condition('empty', 'Completed')
+
+    assert conditions(one) == {'Completed': ('True', 'AllJobsCompleted')}
+    assert here.all('jobs') == {}
+
+
+def test_resumed_pods_go_where_the_new_template_says(here: Space) -> None:
+    old, new = {'kubernetes.io/os': 'linux'}, {'kubernetes.io/arch': _architecture(here)}
+    here.apply(jobset('moved', replicated('main', UNTIL_TOLD, pods=2, nodeSelector=old)))
+    running(here, 'moved', 2)
+
+    here.patch('jobsets', 'moved', {'op': 'add', 'path': '/spec/suspend', 'value': True})
+    suspended = here.until_condition('moved', 'Suspended')
+    here.until('pods', lambda seen: not seen, what='the pods to go')
+    here.until('jobs', lambda seen: state(seen['moved-main-0']) == 'Suspended', what='the Job to be suspended')
+    template = '/spec/replicatedJobs/0/template/spec/template'
+    here.patch(
+        'jobsets',
+        'moved',
+        {'op': 'replace', 'path': f'{template}/spec/nodeSelector', 'value': new},
+        {'op': 'add', 'path': f'{template}/metadata', 'value': {'labels': {'queue': 'second'}}},
+        {'op': 'replace', 'path': '/spec/suspend', 'value': False},
+    )
+    pods = running(here, 'moved', 2)
+
+    assert suspended['status']['restarts'] == 0
+    for pod in (here.all('pods')[name] for name in pods):
+        assert pod['spec']['nodeSelector'] == new
+        assert pod['metadata']['labels']['queue'] == 'second'
+    tell_all = partial(here.kubectl, 'exec')
+    for name in pods:
+        tell_all(name, '--', 'touch', '/tmp/told')
+    one = here.until_condition('moved', 'Completed')
+    assert (one['status']['restarts'], conditions(one)['Suspended']) == (0, ('False', 'ResumeJobs'))
+
+
+def _architecture(here: Space) -> str:
+    nodes = here.server.snapshot('/api/v1/nodes')[0].values()
+    return str(next(iter(nodes))['metadata']['labels']['kubernetes.io/arch'])
+
+
+def test_gate_that_comes_with_the_resumption_holds_the_pods(here: Space) -> None:
+    here.apply(jobset('gated', replicated('main', 'true'), suspend=True))
+    here.until_condition('gated', 'Suspended')
+    here.until('jobs', lambda seen: [state(job) for job in seen.values()] == ['Suspended'], what='a suspended Job')
+    gates = [{'name': 'example.com/queue'}]
+    here.patch(
+        'jobsets',
+        'gated',
+        {'op': 'add', 'path': '/spec/replicatedJobs/0/template/spec/template/spec/schedulingGates', 'value': gates},
+        {'op': 'replace', 'path': '/spec/suspend', 'value': False},
+    )
+
+    (pod,) = here.until('pods', lambda seen: len(seen) == 1, what='the pod').values()
+    assert pod['spec']['schedulingGates'] == gates
+    here.patch('pods', pod['metadata']['name'], {'op': 'remove', 'path': '/spec/schedulingGates'})
+    here.until_condition('gated', 'Completed')
+
+
+def test_foreground_deletion_takes_all_and_makes_nothing_anew(here: Space) -> None:
+    here.apply(jobset('going', replicated('main', FOREVER, replicas=3)))
+    running(here, 'going', 3)
+
+    with here.history('jobs') as jobs:
+        here.kubectl('delete', 'jobset', 'going', '--cascade=foreground', '--timeout=120s')
+        for plural in ('jobsets', 'jobs', 'pods', 'services'):
+            here.until(plural, lambda seen: not seen, what=f'no {plural}')
+
+    assert len({job['metadata']['uid'] for moment in jobs.moments for job in moment.values()}) == 3
+
+
+def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -> None:
+    code, pipeline = sample('pipeline.yaml')
+    (container,) = pipeline['spec']['replicatedJobs'][1]['template']['spec']['template']['spec']['containers']
+    steps = next(each for each in container['env'] if each['name'] == 'STEPS')
+    # Long enough for the loss to come amid the training.
+    steps['value'] = '2500'
+    here.apply(code)
+    here.apply(pipeline)
+    (first, _) = running(here, 'pipeline-train-0', 2)
+    (*_, lost) = running(here, 'pipeline-train-1', 2)
+    here.kubectl('logs', first, '--follow', '--limit-bytes=600')
+
+    here.kubectl('delete', 'pod', lost, '--wait=false')
+    one = here.until_condition('pipeline', 'Completed')
+
+    assert one['status']['restarts'] == 1
+    assert set(here.logs('pipeline-prep-0')) == {'train.csv is there already', 'test.csv is there already'}
+    (resumed,) = [
+        int(line.split()[-1]) for line in here.logs('pipeline-train-0') if line.startswith('resumes at step ')
+    ]
+    assert (resumed >= 50, resumed % 50) == (True, 0)
+    assert trained(here) > 0.95
