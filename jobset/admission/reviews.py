@@ -4,7 +4,9 @@ Nothing here has side effects, so that a dry run is answered like any other requ
 webhook configurations do not ask about, are allowed.
 """
 
+import asyncio
 import dataclasses
+import functools
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
@@ -161,7 +163,15 @@ async def judge_jobset(request: Request, *, gates: features.FeatureGates, look_u
         return _refusal(request.name, new)
     names = validation.claims_to_look_up(new)
     found = await look_up(request.namespace, names) if names else {}
-    return _refusal(new.metadata.name, validation.create(new, gates=gates, existing_claims=found))
+    judge = functools.partial(validation.create, new, gates=gates, existing_claims=found)
+    # Patterns may take their time to parse, and nobody else is to wait for that.
+    errors = await asyncio.to_thread(judge) if _has_patterns(new) else judge()
+    return _refusal(new.metadata.name, errors)
+
+
+def _has_patterns(jobset: types.JobSet) -> bool:
+    policy = jobset.spec.failure_policy
+    return policy is not None and any(rule.on_job_failure_message_patterns for rule in policy.rules)
 
 
 def _judge_change(request: Request, sent: msgspec.Raw, gates: features.FeatureGates) -> Answer:

@@ -70,7 +70,7 @@ class Webhooks:
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             process.send_signal(signal.SIGTERM)
         try:
-            # Not asyncio.timeout: before Python 3.11.5 it does not work in a task that is being cancelled, as this one is.
+            # Not asyncio.timeout: before Python 3.11.5 it does not work in a task that is being cancelled, as here.
             await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
         except TimeoutError:
             logger.warning('the webhook server did not end within %s s; killing it', _GRACE_SECONDS)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from jobset.api import features, validation
+from jobset.api.validation import failures
 from tests.api import build
 from tests.api.build import DEFAULTS, EVERYTHING, errors, internal, obj, replicated, rule
 
@@ -132,3 +133,18 @@ def test_patterns_that_are_too_large_to_match_are_refused() -> None:
 
     assert error.startswith('spec.failurePolicy.rules[0].onJobFailureMessagePatterns[0]: Invalid value: ')
     assert 'must be a regular expression in RE2 syntax: the pattern is too large to be matched' in error
+
+
+def test_all_patterns_together_are_bounded() -> None:
+    most = failures.PATTERNS_MOST
+    rules = [
+        rule('a', onJobFailureMessagePatterns=['x' * (most - 1), 'y']),
+        rule('b', onJobFailureMessagePatterns=['z']),
+    ]
+
+    found = errors(obj(replicated('a'), failurePolicy={'rules': rules}))
+
+    assert found == [
+        'spec.failurePolicy.rules[1].onJobFailureMessagePatterns[0]: Invalid value: "z": must be a regular expression in '
+        f'RE2 syntax: too long: all patterns of a JobSet may have {most} characters together'
+    ]

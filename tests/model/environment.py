@@ -29,7 +29,9 @@ class Environment:
     def __init__(self, server: api.Server, time: clock.Clock, *, ready_after: float = 0) -> None:
         self._server = server
         self._time = time
-        self._ready_after = ready_after
+        self.ready_after = ready_after
+        """Seconds that a Job takes to become ready after its start."""
+
         self._known: tuple[int, tuple[Step, ...]] = (-1, ())
 
     def steps(self) -> tuple[Step, ...]:
@@ -76,7 +78,7 @@ class Environment:
         elif not status.get('startTime') or _suspended(status):
             yield Step(f'{name} starts', NOW, lambda: self._change(name, self._start))
         elif (status.get('ready') or 0) < _parallelism(job):
-            due = clock.seconds(status['startTime']) + self._ready_after
+            due = clock.seconds(status['startTime']) + self.ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
 
     def _collect(self, plural: str, obj: Object, living: set[str]) -> Iterator[Step]:

@@ -10,7 +10,7 @@ import msgspec
 
 from jobset.api import features, types
 from jobset.controller import executor, metrics, passes, world
-from jobset.core import plan
+from jobset.core import family, plan
 from jobset.kube import client, errors, transport
 from tests.model import api, clock, wire
 
@@ -33,7 +33,7 @@ class Cache:
     def __init__(self, server: api.Server, plural: str, informer: Any, model: type[Any]) -> None:
         self._server = server
         self._log = server.log[plural]
-        self._plural = plural
+        self.plural = plural
         self._store = informer._store
         self._decoder = msgspec.json.Decoder(model)
         self._next = 0
@@ -58,7 +58,7 @@ class Cache:
     def relist(self) -> None:
         """The watch was lost: all is listed anew."""
         self._next = len(self._log)
-        found = [self._decoder.decode(raw) for raw in self._server.raw(self._plural)]
+        found = [self._decoder.decode(raw) for raw in self._server.raw(self.plural)]
         self._store.replace({(obj.metadata.namespace, obj.metadata.name): obj for obj in found}, self._server.version)
 
 
@@ -103,6 +103,12 @@ class Incarnation:
     def jobset(self, key: world.Key) -> types.JobSet | None:
         """The JobSet as the caches know it."""
         return self.seen.jobsets.get(*key)
+
+    def family(self, name: str) -> family.Family:
+        """The child Jobs of a JobSet as the caches know them."""
+        jobset = self.seen.jobsets.get('default', name)
+        assert jobset is not None
+        return self.seen.family(jobset)
 
     async def run(self, key: world.Key) -> bool:
         """One pass; returns whether it succeeded."""

@@ -56,6 +56,16 @@ def manifest(chance: random.Random) -> Object:
     return {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': {'name': 'js'}, 'spec': spec}
 
 
+def jobset(*parts: Object, name: str = 'js', **spec: Any) -> Object:
+    """A JobSet with the fields that a test cares about."""
+    return {
+        'apiVersion': keys.API_VERSION,
+        'kind': keys.KIND,
+        'metadata': {'name': name},
+        'spec': {'replicatedJobs': list(parts), **spec},
+    }
+
+
 def _part(chance: random.Random, name: str, *, depends_on: str) -> Object:
     pod = build.pods(
         parallelism=chance.choice((1, 1, 1, 2, 0)),
@@ -237,14 +247,21 @@ def _remove_foreign(plural: str, obj: Object) -> Fact:
 def picture(sim: simulation.Simulation) -> Object:
     """How things are, without what differs from one story to the next: times, versions, uids and orders of lists.
 
-    Whether a start in order was ever seen to be in progress depends on how often somebody looked.
+    Whether a start in order was ever seen to be in progress depends on how often somebody looked, and so does how far
+    it had come when the set was suspended.
     """
     jobset = sim.server.get('jobsets', 'js')
     status = dict(jobset.get('status', {})) if jobset else {}
+    suspended = bool(jobset and jobset['spec'].get('suspend'))
+    history = {('StartupPolicyInProgress', 'False')}
+    if suspended:
+        history = {
+            (f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')
+        }
     conditions = {
         c['type']: (c['status'], c['reason'], c['message'])
         for c in status.pop('conditions', [])
-        if (c['type'], c['status']) != ('StartupPolicyInProgress', 'False')
+        if (c['type'], c['status']) not in history
     }
     return {
         'jobset': None if jobset is None else jobset['spec'].get('suspend', False),

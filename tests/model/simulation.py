@@ -6,6 +6,7 @@ story, which is told when something is wrong.
 """
 
 import asyncio
+import math
 import random
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
@@ -45,6 +46,9 @@ class Simulation:
         self.story: list[str] = []
         self.told: list[incarnation.Told] = []
         self.passes = 0
+        self.held: set[str] = set()
+        """Kinds of which no news reach the controller."""
+
         self.time = clock.Clock()
         self.server = api.Server(self.time, is_modern=self.manner.is_modern)
         self.environment = environment.Environment(self.server, self.time, ready_after=self.manner.ready_after)
@@ -130,7 +134,13 @@ class Simulation:
 
     # How time passes.
 
-    async def settle(self) -> None:
+    async def settle_until(self, end: float) -> None:
+        """Let everything happen that happens by itself until then, in seconds since the start."""
+        await self.settle(end)
+        self.time.advance(end)
+        await self.settle(end)
+
+    async def settle(self, end: float = math.inf) -> None:
         """Let everything happen that happens by itself, until nothing does. Waits for what the clock brings as well.
 
         What a failed pass waits for is given up once repeating it changes nothing.
@@ -146,8 +156,8 @@ class Simulation:
                 for key, at in self.controller.alarms.items()
                 if key in self.controller.failures and hopeless.get(key) != self.server.version
             }
-            later = min([*due, *failed.values()], default=None)
-            if later is None:
+            later = min([*due, *failed.values()], default=math.inf)
+            if later > end or later == math.inf:
                 return
             self.time.advance(later)
             for key, at in failed.items():
@@ -203,7 +213,7 @@ class Simulation:
     def _small_steps(self) -> Iterator[Callable[[], None]]:
         """All that may happen now, passes aside."""
         for cache in self.controller.caches:
-            if cache.behind:
+            if cache.behind and cache.plural not in self.held:
                 yield lambda cache=cache: self._deliver(cache)  # type: ignore[misc]
         for step in self.environment.steps():
             if step.due <= self.time.seconds:
@@ -232,7 +242,7 @@ class Simulation:
 
     def _catch_up(self) -> None:
         for cache in self.controller.caches:
-            while cache.behind:
+            while cache.behind and cache.plural not in self.held:
                 cache.deliver()
 
     async def _pass(self, key: world.Key) -> bool:

@@ -44,6 +44,9 @@ class Wire:
         self.refuse: Callable[[requests.Request], errors.ApiError | None] = lambda request: None
         """A fault that a test asks for: the error that a request meets before it is looked at."""
 
+        self.lose: Callable[[requests.Request], bool] = lambda request: False
+        """Another one: the answer to a request that was carried out does not come."""
+
         self._server = server
         self._chance = chance
         self._around = around
@@ -70,7 +73,7 @@ class Wire:
         if self._happens(self.trouble.crash):
             self._log(f'crash after {request}')
             raise Crash
-        if self._happens(self.trouble.lost):
+        if self.lose(request) or self._happens(self.trouble.lost):
             self._log(f'answer lost of {request}')
             raise errors.Unreachable('cut', where=str(request), sent=True)
         self._around()

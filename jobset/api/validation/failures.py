@@ -9,6 +9,9 @@ from jobset.api import features, jobs, types
 from jobset.api.validation import fields
 
 RULES: Final = 'spec.failurePolicy.rules'
+PATTERNS_MOST: Final = 16 * 1024
+"""Characters of all failure-message patterns of a JobSet together. The worst of that length take seconds to parse."""
+
 RULE_NAME_MOST: Final = 128
 RULE_NAME: Final = '[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?'
 """A rule's name becomes part of the reason of a condition, which has this shape."""
@@ -89,12 +92,19 @@ def _same_names(policy: types.FailurePolicy) -> Iterator[str]:
 def _patterns(policy: types.FailurePolicy) -> list[fields.FieldError]:
     """Patterns that Go refuses, or that are too large to be matched here: neither would ever decide anything.
 
-    The Go controller admits both, and logs the former at each failure.
+    The Go controller admits both, and logs the former at each failure. What is parsed is bounded, because it costs time
+    for everybody who waits to be admitted.
     """
     found = []
+    left = PATTERNS_MOST
     for i, rule in enumerate(policy.rules):
         for j, pattern in enumerate(rule.on_job_failure_message_patterns):
+            left -= len(pattern)
             try:
+                if left < 0:
+                    raise re2.PatternTooComplexError(
+                        f'too long: all patterns of a JobSet may have {PATTERNS_MOST} characters together'
+                    )
                 re2.translate(re2.parse(pattern))
             except (re2.PatternError, re2.PatternTooComplexError) as error:
                 path = f'{RULES}[{i}].onJobFailureMessagePatterns[{j}]'
