@@ -142,9 +142,8 @@ def test_all_patterns_together_are_bounded() -> None:
         rule('b', onJobFailureMessagePatterns=['z']),
     ]
 
-    found = errors(obj(replicated('a'), failurePolicy={'rules': rules}))
+    found = errors(obj([replicated('a')], failurePolicy={'rules': rules}))
 
-    assert found == [
-        'spec.failurePolicy.rules[1].onJobFailureMessagePatterns[0]: Invalid value: "z": must be a regular expression in '
-        f'RE2 syntax: too long: all patterns of a JobSet may have {most} characters together'
-    ]
+    path = 'spec.failurePolicy.rules[1].onJobFailureMessagePatterns[0]'
+    reason = f'too long: all patterns of a JobSet may have {most} characters together'
+    assert found == [f'{path}: Invalid value: "z": must be a regular expression in RE2 syntax: {reason}']
