@@ -105,10 +105,10 @@ def wait_until_ready(kubectl: Kubectl) -> None:
 
 
 def diagnosis(kubectl: Kubectl, namespace: str = NAMESPACE) -> str:
-    """What somebody who looks for the trouble would look at first: pods, events, and the ends of logs."""
+    """What somebody who looks for the trouble would look at first: pods, warnings, and the ends of logs."""
     views = [
         ('pods', ('get', 'pods', '-o', 'wide')),
-        ('events', ('get', 'events', '--sort-by=.metadata.creationTimestamp')),
+        ('warnings', ('get', 'events', '--field-selector=type=Warning', '--sort-by=.metadata.creationTimestamp')),
     ]
     told = []
     with contextlib.suppress(KubectlError):
@@ -116,6 +116,6 @@ def diagnosis(kubectl: Kubectl, namespace: str = NAMESPACE) -> str:
         views += [(f'log of {pod}', ('logs', pod, '--all-containers', '--tail=20')) for pod in pods[:10]]
     for title, arguments in views:
         said = kubectl('-n', namespace, *arguments, check=False)
-        lines = said.strip().splitlines()[-40:]
+        lines = said.strip().splitlines()[-20:]
         told.append('\n'.join([f'--- {title} in {namespace}', *(lines or ['(none)'])]))
     return '\n'.join(told)

@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = _parser().parse_args(arguments)
     with control_plane(given.cluster) as kubectl:
         golden.prepare(kubectl)
-        kubectl('create', 'namespace', objects.NAMESPACE)
+        kubectl('apply', '--server-side', '-f', '-', stdin=json.dumps(objects.namespace()))
         bench = samples.Bench(kubeconfig=kubectl.kubeconfig, profiles=given.profile)
         samples.warm(bench)
         if given.profile is not None:

@@ -17,6 +17,11 @@ SOMEBODY_ELSE: Final = 'example.com/nobody'
 RESTARTS: Final = 3
 
 
+def namespace() -> dict[str, Any]:
+    """Where everything is written."""
+    return {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': NAMESPACE}}
+
+
 def jobset(name: str, *, jobs: int, managed_by: str | None = None) -> dict[str, Any]:
     """A JobSet as admission would leave it, with everything that is defaulted written out."""
     pod_spec = {

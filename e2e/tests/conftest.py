@@ -19,7 +19,7 @@ from e2e.kubectl import Kubectl
 from e2e.tests import space, started
 from e2e.tests.space import Space
 
-LATE: Final = ('test_samples.py', 'test_rights.py', 'test_replacement.py')
+LATE: Final = ('test_samples.py', 'test_rights.py', 'test_replacement.py', 'test_demo.py')
 """Tests that look back at what ran in the background, at all others, or that disturb them; in this order."""
 
 SECONDS: Final = 600

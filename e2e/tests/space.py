@@ -3,13 +3,14 @@
 import contextlib
 import json
 import pathlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import yaml
 
 from e2e import deployment
-from e2e.api import Api, History, Object, Objects
+from e2e.api import SECONDS, Api, History, Object, Objects
 from e2e.kubectl import Kubectl
 from jobset.api import keys
 
@@ -87,6 +88,22 @@ class Space:
     def log(self, pod: str) -> list[str]:
         """The lines that a pod has printed."""
         return self.server.text(self.path('pods', pod) + '/log').splitlines()
+
+    def until_line(self, pod: str, start: str) -> None:
+        """Follow the log of a pod until a line begins so. Raises :class:`AssertionError` when none does."""
+        lines: list[str] = []
+        with self._kubectl.start('-n', self.name, 'logs', '--follow', pod) as following:
+            limit = threading.Timer(SECONDS, following.kill)
+            limit.start()
+            try:
+                for line in following.stdout or ():
+                    lines.append(line)
+                    if line.startswith(start):
+                        return
+            finally:
+                limit.cancel()
+                following.kill()
+        raise AssertionError(f'{self.name}: no line "{start}..." of {pod}; its last ones are\n{"".join(lines[-10:])}')
 
     def logs(self, job: str) -> list[str]:
         """The lines of all pods of a Job, in the order of their indexes."""

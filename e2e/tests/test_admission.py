@@ -21,8 +21,8 @@ WRONG = jobset(
     coordinator={'replicatedJob': 'nowhere'},
 )
 LABEL = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and "
-    "end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
     "'[a-z]([-a-z0-9]*[a-z0-9])?')"
 )
 CAUSES = [
@@ -33,8 +33,10 @@ CAUSES = [
     ('<nil>', "Internal error: invalid replicatedJob name 'nothing' does not appear in .spec.ReplicatedJobs"),
     (
         'spec.failurePolicy.rules[0].onJobFailureMessagePatterns[1]',
-        'Invalid value: "(unclosed": must be a regular expression in RE2 syntax: '
-        'error parsing regexp: missing closing ): `(unclosed` at position 0',
+        (
+            'Invalid value: "(unclosed": must be a regular expression in RE2 syntax: '
+            'error parsing regexp: missing closing ): `(unclosed` at position 0'
+        ),
     ),
     ('<nil>', 'Internal error: coordinator replicatedJob nowhere does not exist'),
 ]

@@ -12,12 +12,13 @@ from e2e.tests.space import Space
 
 URL = 'https://jobset-controller-manager-metrics-service.jobset-system.svc:8443/metrics'
 TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
-SCRAPE = textwrap.dedent(f"""
-    import ssl, sys, urllib.error, urllib.request
+SCRAPE = textwrap.dedent("""
+    import pathlib, ssl, sys, urllib.error, urllib.request
 
-    headers = {{'Authorization': f'Bearer {{open({TOKEN!r}).read()}}'}} if sys.argv[1] == 'token' else {{}}
+    url, token, credentials = sys.argv[1:]
+    headers = {'Authorization': 'Bearer ' + pathlib.Path(token).read_text()} if credentials == 'token' else {}
     try:
-        request = urllib.request.Request({URL!r}, headers=headers)
+        request = urllib.request.Request(url, headers=headers)
         answer = urllib.request.urlopen(request, context=ssl._create_unverified_context(), timeout=30)
         print(answer.read().decode())
     except urllib.error.HTTPError as error:
@@ -40,10 +41,15 @@ def reader(here: Space, kubectl: Kubectl) -> Iterator[str]:
 
 def scraped(here: Space, name: str, account: str, credentials: str) -> list[str]:
     """What a pod under a service account gets to see of the metrics."""
-    container = {'name': 'main', 'image': 'python:3-slim', 'command': ['python3', '-c', SCRAPE, credentials]}
+    container = {
+        'name': 'main',
+        'image': 'python:3-slim',
+        'command': ['python3', '-c', SCRAPE, URL, TOKEN, credentials],
+    }
     spec: Object = {'serviceAccountName': account, 'restartPolicy': 'Never', 'containers': [container]}
     here.apply({'apiVersion': 'v1', 'kind': 'Pod', 'metadata': {'name': name}, 'spec': spec})
-    here.until('pods', lambda seen: seen[name]['status'].get('phase') == 'Succeeded', what=f'{name} to have scraped')
+    phases = ('Succeeded', 'Failed')
+    here.until('pods', lambda seen: seen[name]['status'].get('phase') in phases, what=f'{name} to have scraped')
     return [line for line in here.log(name) if line and not line.startswith('#')]
 
 

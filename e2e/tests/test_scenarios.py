@@ -1,9 +1,11 @@
 """What users of JobSet were hurt by, played through with real pods."""
 
 from datetime import datetime
-from functools import partial
+
+import pytest
 
 from e2e.api import Object, Objects
+from e2e.kubectl import KubectlError
 from e2e.tests.endings import trained
 from e2e.tests.space import Space, attempt, conditions, counters, jobset, message, replicated, sample, state
 from jobset.api import keys
@@ -12,9 +14,9 @@ UNTIL_TOLD = 'until [ -e /tmp/told ]; do sleep 0.2; done'
 FOREVER = 'exec sleep 3600'
 
 
-def tell(here: Space, prefix: str) -> None:
-    """Tell the running pods of a Job to go on."""
-    for pod in running(here, prefix):
+def tell(here: Space, prefix: str, count: int = 1) -> None:
+    """Tell so many running pods of a Job or JobSet to go on."""
+    for pod in running(here, prefix, count):
         here.kubectl('exec', pod, '--', 'touch', '/tmp/told')
 
 
@@ -144,9 +146,7 @@ def test_resumed_pods_go_where_the_new_template_says(here: Space) -> None:
     for pod in (here.all('pods')[name] for name in pods):
         assert pod['spec']['nodeSelector'] == new
         assert pod['metadata']['labels']['queue'] == 'second'
-    tell_all = partial(here.kubectl, 'exec')
-    for name in pods:
-        tell_all(name, '--', 'touch', '/tmp/told')
+    tell(here, 'moved', 2)
     one = here.until_condition('moved', 'Completed')
     assert (one['status']['restarts'], conditions(one)['Suspended']) == (0, ('False', 'ResumeJobs'))
 
@@ -196,7 +196,7 @@ def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -
     here.apply(pipeline)
     (first, _) = running(here, 'pipeline-train-0', 2)
     (*_, lost) = running(here, 'pipeline-train-1', 2)
-    here.kubectl('logs', first, '--follow', '--limit-bytes=600')
+    here.until_line(first, 'step 100 ')
 
     here.kubectl('delete', 'pod', lost, '--wait=false')
     one = here.until_condition('pipeline', 'Completed')
@@ -208,3 +208,33 @@ def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -
     ]
     assert (resumed >= 50, resumed % 50) == (True, 0)
     assert trained(here) > 0.95
+
+
+def test_kept_volume_serves_the_next_jobset_of_its_name(here: Space) -> None:
+    claim = {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Mi'}}}
+    here.apply(_keeper('echo kept > /models/model', claim))
+    here.until_condition('keeper', 'Completed')
+    here.kubectl('delete', 'jobset', 'keeper', '--cascade=foreground')
+    (left,) = here.all('persistentvolumeclaims').values()
+
+    with pytest.raises(KubectlError) as refused:
+        here.apply(_keeper('cat /models/model', claim))
+    here.apply(_keeper('cat /models/model', left['spec']))
+    here.until_condition('keeper', 'Completed')
+
+    assert 'spec does not match existing PVC models-keeper in namespace' in str(refused.value)
+    assert here.logs('keeper-main-0') == ['kept']
+    assert [each['metadata']['uid'] for each in here.all('persistentvolumeclaims').values()] == [
+        left['metadata']['uid']
+    ]
+
+
+def _keeper(command: str, claim: Object) -> Object:
+    main = replicated('main', command)
+    (container,) = main['template']['spec']['template']['spec']['containers']
+    container['volumeMounts'] = [{'name': 'models', 'mountPath': '/models'}]
+    policy = {
+        'retentionPolicy': {'whenDeleted': 'Retain'},
+        'templates': [{'metadata': {'name': 'models'}, 'spec': claim}],
+    }
+    return jobset('keeper', main, volumeClaimPolicies=[policy])

@@ -26,7 +26,7 @@ from aiohttp import web
 import jobset
 from jobset.admission import certificates, handshake, listen
 from jobset.api import configuration
-from jobset.controller import logs, manager, metrics, options, serving, webhooks
+from jobset.controller import login, logs, manager, metrics, options, serving, webhooks
 from jobset.kube import auth, client, lease, transport
 
 logger = logging.getLogger(__name__)
@@ -134,15 +134,7 @@ class _Process:
 
         @kopf.on.login(registry=registry)
         async def log_in(**_: object) -> kopf.AiohttpSession | kopf.ConnectionInfo:
-            credentials = self._credentials
-            headers = dict(credentials.headers())
-            return kopf.AiohttpSession(
-                aiohttp_session=aiohttp.ClientSession(
-                    connector=aiohttp.TCPConnector(ssl=credentials.ssl or True), headers=headers
-                ),
-                server=credentials.server,
-                default_namespace=credentials.namespace,
-            )
+            return login.session(self._credentials, user_agent=user_agent(), pauses=_Patience())
 
         @kopf.on.probe(registry=registry, id='caches')
         async def caches(**_: object) -> str:
@@ -167,7 +159,7 @@ class _Process:
                 if admission is not None:
                     admission.cancel()
         except* lease.Lost as lost:
-            logger.error('%s; ending, so that a fresh start decides again from the facts', lost.exceptions[0])
+            logger.error('%s; ending, so that a fresh start decides again from the facts', _cause(lost))
         except* Exception:
             logger.exception('a part of the controller failed; ending, so that a fresh start decides from the facts')
         else:
@@ -223,6 +215,13 @@ class _Process:
         if not self._manager.is_synced:
             return 'caches are being filled'
         return await self._webhooks.trouble() if self._webhooks is not None else None
+
+
+def _cause(error: BaseException) -> BaseException:
+    """The first error in groups within groups."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
 
 
 async def _alive(endpoint: str) -> str | None:

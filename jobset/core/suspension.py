@@ -57,12 +57,12 @@ def resume(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> 
     for position, job in enumerate(replicated_jobs):
         if not startup.may_start(job, replicated_jobs[:position], cohort):
             continue
-        if startup.in_order(jobset):
-            if startup.is_started(job, cohort):
-                continue
+        held = _suspended(job, cohort)
+        # A Job without parallelism counts as started even before it is.
+        if startup.in_order(jobset) and not startup.is_started(job, cohort):
             draft.set(conditions.IN_ORDER_IN_PROGRESS)
-            return (*resumed, *_suspended(job, cohort))
-        resumed.extend(_suspended(job, cohort))
+            return (*resumed, *held)
+        resumed.extend(held)
     draft.set(conditions.RESUMED)
     return tuple(resumed)
 

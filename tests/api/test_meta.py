@@ -31,7 +31,7 @@ OWNER = meta.OwnerReference(api_version='v1', kind='Pod', name='o', uid='u')
                 resource_version='7',
                 generation=3,
                 labels={'x': 'y'},
-                creation_timestamp=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+                creation_timestamp='2026-01-02T03:04:05Z',
                 finalizers=('f',),
                 owner_references=(OWNER,),
             ),

@@ -63,9 +63,7 @@ class Bench:
 
         self.keys: list[world.Key] = []
         self.failures = 0
-        source = client.Client(
-            cast(transport.Transport, self.line), settings=client.Retrying(attempts=1), guard=guard
-        )
+        source = client.Client(cast(transport.Transport, self.line), settings=client.Retrying(attempts=1), guard=guard)
         self.seen = world.World(source, self.keys.append)
         self.measured = metrics.Metrics()
         self.executor = executor.Executor(source, self.seen, self._tell)

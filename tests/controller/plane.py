@@ -16,6 +16,9 @@ from tests.kube import fakes
 POD_SPEC: Final[dict[str, Any]] = {'containers': [{'name': 'main', 'image': 'busybox'}]}
 
 
+_ROOTS: Final[dict[str, dict[str, Any]]] = {'/api': {'versions': []}, '/apis': {'groups': []}}
+
+
 class Plane(fakes.Server):
     """``kinds`` are served; what is not there answers 404, in discovery and elsewhere."""
 
@@ -31,10 +34,12 @@ class Plane(fakes.Server):
 
         self.refuse: Callable[[fakes.Seen], fakes.Answer | None] = lambda seen: None
 
-    def _serve(self, seen: fakes.Seen) -> fakes.Answer:
+    def _serve(self, seen: fakes.Seen) -> fakes.Answer:  # noqa: PLR0911 - one for each thing that can be asked
         refused = self.refuse(seen)
         if refused is not None:
             return refused
+        if seen.path in _ROOTS:
+            return fakes.Answer(body=_ROOTS[seen.path])
         found = [kind for kind in self.kinds if kind.collection().rpartition('/')[0] == seen.path]
         if found:
             return fakes.Answer(body={'resources': [{'name': kind.plural} for kind in found]})
@@ -105,9 +110,8 @@ def requests_body(seen: fakes.Seen) -> dict[str, Any]:
 @contextlib.asynccontextmanager
 async def carrier(server: fakes.Server) -> AsyncIterator[transport.Transport]:
     """A connection to the server, over HTTP."""
-    async with fakes.served(server) as url:
-        async with transport.Transport(auth.Plain(url), user_agent='test') as line:
-            yield line
+    async with fakes.served(server) as url, transport.Transport(auth.Plain(url), user_agent='test') as line:
+        yield line
 
 
 def kubeconfig(folder: pathlib.Path, url: str, *, token: str | None = None) -> str:

@@ -1,5 +1,6 @@
 """What the executor writes, in which order, and what each refusal means to it."""
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -149,10 +150,8 @@ async def test_job_that_took_the_name_since_is_left_alone(write: Callable[[plan.
     before = job(one, 'js-a-0')
 
     # A refused patch may fail the pass: the next one decides from newer facts. What counts is that nothing is touched.
-    try:
+    with contextlib.suppress(executor.PassFailedError):
         await carry_out(one, jobset, write(plan.JobRef('js-a-0', 'uid-of-the-one-before')))
-    except executor.PassFailedError as error:
-        assert '409 Conflict' in str(error)
 
     assert job(one, 'js-a-0') == before
 
@@ -256,7 +255,7 @@ async def test_row_93_refused_template_is_told_with_the_words_of_the_server() ->
     jobset = one.apply(build.part('a', 2))
     one.line.refuse = bench.failing('POST jobs', bench.invalid)
 
-    with pytest.raises(executor.PassFailedError, match='422 Invalid: spec.completions: Required value'):
+    with pytest.raises(executor.PassFailedError, match=r'422 Invalid: spec\.completions: Required value'):
         await carry_out(one, jobset, plan.Plan(create=some(2), status=STATUS))
 
     (event,) = one.events

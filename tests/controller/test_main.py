@@ -57,9 +57,9 @@ class Process:
 
     async def get(self, path: str) -> tuple[int, str] | None:
         try:
-            async with aiohttp.ClientSession() as session:
-                async with session.get(f'http://127.0.0.1:{self.port}{path}') as answer:
-                    return answer.status, await answer.text()
+            url = f'http://127.0.0.1:{self.port}{path}'
+            async with aiohttp.ClientSession() as session, session.get(url) as answer:
+                return answer.status, await answer.text()
         except aiohttp.ClientError:
             return None
 
@@ -113,13 +113,11 @@ def command(*arguments: str, home: pathlib.Path) -> subprocess.CompletedProcess[
         pytest.param(['--config', 'FILE'], 'configuration.yaml:3: healht', id='configuration file'),
         pytest.param(['--config', 'nowhere'], 'nowhere', id='no such configuration file'),
         pytest.param(['--kubeconfig', 'nowhere'], 'nowhere: no such file; name a kubeconfig file', id='no kubeconfig'),
-        pytest.param(['--kubeconfig', 'BROKEN'], 'line 1, column 4: not YAML', id='a kubeconfig that is none'),
+        pytest.param(['--kubeconfig', 'BROKEN'], 'line 1, column 5: not YAML', id='a kubeconfig that is none'),
         pytest.param([], 'no such file; name a kubeconfig file', id='nothing to log in with'),
     ],
 )
-def test_bad_configuration_is_named_and_ends_with_2(
-    arguments: list[str], said: str, tmp_path: pathlib.Path
-) -> None:
+def test_bad_configuration_is_named_and_ends_with_2(arguments: list[str], said: str, tmp_path: pathlib.Path) -> None:
     bad, broken = tmp_path / 'configuration.yaml', tmp_path / 'broken'
     bad.write_text('apiVersion: config.jobset.x-k8s.io/v1alpha1\nkind: Configuration\nhealht: {}\n')
     broken.write_text('a: [')
@@ -228,11 +226,28 @@ async def test_logs_are_json_lines_without_secrets(process: Process) -> None:
     assert 'caches are filled and this replica leads; passes begin' in [record['msg'] for record in records]
 
 
+@pytest.mark.parametrize('code', [401, 403, 404, 410, 429, 500])
+async def test_refused_look_at_the_kinds_is_waited_out(code: int, process: Process) -> None:
+    server = plane.Plane()
+    server.refuse = lambda seen: fakes.refusal(code, 'Trouble', 'no') if seen.path in {'/api', '/apis'} else None
+    async with fakes.served(server) as url:
+        await process.start('--kubeconfig', plane.kubeconfig(process.folder, url))
+        async with asyncio.timeout(SECONDS):
+            await server.until(lambda: server.counted('GET /apis') >= 2 and server.counted('GET /api') >= 2)
+        await process.until('/readyz', lambda answer: answer == (200, 'ok'))
+        server.refuse = lambda seen: None
+        process.signal(signal.SIGTERM)
+        exit_code, log = await process.ended()
+
+    assert exit_code == 0
+    assert f'GET /apis: {code} ' in log
+
+
 async def test_user_agent_names_us(process: Process) -> None:
     server = plane.Plane()
     async with fakes.served(server) as url:
         await process.start('--kubeconfig', plane.kubeconfig(process.folder, url))
         async with asyncio.timeout(SECONDS):
-            await server.until(lambda: bool(server.seen))
+            await server.until(lambda: {'GET /apis', 'GET /api/v1/services'} <= {str(one) for one in server.seen})
 
-    assert server.seen[0].headers['User-Agent'].startswith('jobset/')
+    assert {seen.headers['User-Agent'].partition('/')[0] for seen in server.seen} == {'jobset'}

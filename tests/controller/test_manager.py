@@ -68,9 +68,7 @@ async def test_jobset_becomes_jobs_and_a_status() -> None:
 
 @pytest.mark.usefixtures('quick_looks')
 @pytest.mark.parametrize('kind', manager.NEEDED, ids=str)
-async def test_missing_kind_is_named_and_waited_for(
-    kind: requests.Resource, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_missing_kind_is_named_and_waited_for(kind: requests.Resource, caplog: pytest.LogCaptureFixture) -> None:
     server = plane.Plane()
     server.apply()
     server.kinds.remove(kind)

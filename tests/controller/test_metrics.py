@@ -33,9 +33,7 @@ def used() -> metrics.Metrics:
     [
         pytest.param('jobset_completed_total', ENDS, 1, id='completed'),
         pytest.param('jobset_failed_total', ENDS, 1, id='failed'),
-        pytest.param(
-            'controller_runtime_reconcile_total', {'controller': 'jobset', 'result': 'error'}, 1, id='passes'
-        ),
+        pytest.param('controller_runtime_reconcile_total', {'controller': 'jobset', 'result': 'error'}, 1, id='passes'),
         pytest.param('controller_runtime_reconcile_errors_total', {'controller': 'jobset'}, 1, id='failed passes'),
         pytest.param('controller_runtime_reconcile_time_seconds_sum', {'controller': 'jobset'}, 0.2, id='pass time'),
         pytest.param(
@@ -53,9 +51,7 @@ def used() -> metrics.Metrics:
         pytest.param('workqueue_work_duration_seconds_sum', {'name': 'jobset'}, 0.25, id='queue work'),
     ],
 )
-def test_name_labels_and_value(
-    used: metrics.Metrics, name: str, labels: dict[str, str], value: float
-) -> None:
+def test_name_labels_and_value(used: metrics.Metrics, name: str, labels: dict[str, str], value: float) -> None:
     assert plane.sample(used, name, **labels) == value
 
 

@@ -58,7 +58,7 @@ class StandIn:
 def stand_in(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], StandIn]:
     def make(behaviour: str) -> StandIn:
         one = StandIn(tmp_path, behaviour)
-        monkeypatch.setattr(webhooks.sys, 'executable', str(one.program))
+        monkeypatch.setattr(sys, 'executable', str(one.program))
         return one
 
     return make

@@ -27,14 +27,7 @@ def _condition(kind: str, holds: bool, reason: str, message: str, seconds: float
 
 COMPLETED = _condition('Completed', True, 'AllJobsCompleted', 'jobset completed successfully')
 SUSPENDED = _condition('Suspended', True, 'SuspendedJobs', 'jobset is suspended')
-RESUMED = _condition('Suspended', False, 'ResumeJobs', 'jobset is resumed')
 READY = _condition('RestartingJobSet', False, 'JobsReady', 'all jobs are ready')
-IN_PROGRESS = _condition(
-    'StartupPolicyInProgress', True, 'InOrderStartupPolicyInProgress', 'in order startup policy is in progress'
-)
-STARTED = _condition(
-    'StartupPolicyCompleted', True, 'InOrderStartupPolicyCompleted', 'in order startup policy has completed'
-)
 
 
 def _earlier(condition: types.Condition, *, holds: bool = True, seconds: float = 5) -> types.Condition:

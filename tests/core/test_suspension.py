@@ -151,6 +151,14 @@ ON_A = [build.needs('a', 'Ready')]
             id='in order the set is resumed when all have started',
         ),
         pytest.param(
+            IN_ORDER,
+            [],
+            (build.job('a-0', suspend=True, parallelism=0), build.job('b-0', active=1, ready=1)),
+            ('a-0',),
+            RESUMED,
+            id='in order a Job without parallelism, which counts as ready at once, is started all the same',
+        ),
+        pytest.param(
             None,
             [],
             (build.job('a-0', suspend=True, ended=build.failed()), B_IDLE),

@@ -28,7 +28,7 @@ class Name(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One event of a watch: ``before`` is None for an addition; ``is_deletion`` tells that ``raw`` is the last state."""
+    """One event of a watch: ``before`` is None for an addition; for a deletion ``raw`` is the last state."""
 
     version: int
     name: Name

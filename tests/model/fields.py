@@ -25,9 +25,9 @@ class Owners:
         before, after = dict(_leaves(old)), dict(_leaves(new))
         changed = {path for path, value in after.items() if path not in before or before[path] != value}
         for other, leaves in self._leaves.items():
-            leaves &= after.keys()
+            leaves.intersection_update(after)
             if other != manager:
-                leaves -= changed
+                leaves.difference_update(changed)
         self._leaves.setdefault(manager, set()).update(changed)
 
     def entries(self) -> list[Tree]:

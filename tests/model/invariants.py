@@ -44,6 +44,10 @@ class Checks:
                 self._jobset_uids.add(new['metadata']['uid'])
                 self._check_status(old, new)
             case 'jobs':
+                if change.is_deletion and self._passing:
+                    # The server lets an object go at once unless it was asked to wait for its pods.
+                    waited = api.FOREGROUND in new['metadata'].get('finalizers', [])
+                    assert waited, f'{change.name.name} is deleted without waiting for its pods'
                 if old is None:
                     self._check_creation(new)
                 self._check_attempts(new)

@@ -50,8 +50,7 @@ def _check_counters(jobset: Object, children: list[Object]) -> None:
 def _check_suspension(jobset: Object, children: list[Object]) -> None:
     unfinished = [job for job in children if not _ending(job)]
     suspended = bool(jobset['spec'].get('suspend'))
-    is_in_order = jobset['spec']['startupPolicy']['startupPolicyOrder'] == 'InOrder'
-    if not is_in_order or suspended or _holds(jobset, 'StartupPolicyCompleted'):
+    if not _is_in_order(jobset) or suspended or _holds(jobset, 'StartupPolicyCompleted'):
         # In order, the resume is told of at its end.
         assert _holds(jobset, 'Suspended') is suspended
     if suspended:
@@ -61,8 +60,10 @@ def _check_suspension(jobset: Object, children: list[Object]) -> None:
     templates = {part['name']: part['template']['spec']['template'] for part in jobset['spec']['replicatedJobs']}
     for job in unfinished:
         if not job['spec']['suspend']:
-            wanted = templates[job['metadata']['labels'][keys.REPLICATED_JOB_NAME]]['spec']['nodeSelector']
-            assert job['spec']['template']['spec']['nodeSelector'] == wanted, f'{_name(job)} runs in the wrong place'
+            wanted = templates[job['metadata']['labels'][keys.REPLICATED_JOB_NAME]]['spec'].get('nodeSelector')
+            assert job['spec']['template']['spec'].get('nodeSelector') == wanted, (
+                f'{_name(job)} runs in the wrong place'
+            )
 
 
 def _check_presence(jobset: Object, children: list[Object]) -> None:
@@ -70,15 +71,13 @@ def _check_presence(jobset: Object, children: list[Object]) -> None:
     failed = [_name(job) for job in children if _ending(job) == 'Failed']
     assert failed == [] or jobset['spec'].get('suspend'), f'{failed} failed and nothing is done'
     parts = jobset['spec']['replicatedJobs']
-    is_ordered = jobset['spec']['startupPolicy']['startupPolicyOrder'] == 'InOrder' or any(
-        part.get('dependsOn') for part in parts
-    )
+    is_ordered = _is_in_order(jobset) or any(part.get('dependsOn') for part in parts)
     wanted = {f'js-{part["name"]}-{index}' for part in parts for index in range(part['replicas'])}
     present = {_name(job) for job in children}
     assert present <= wanted
     if not is_ordered and not _holds(jobset, 'NameConflict'):
         assert present == wanted
-    if not jobset['spec'].get('suspend') and not is_ordered:
+    if not jobset['spec'].get('suspend') and (not is_ordered or _holds(jobset, 'StartupPolicyCompleted')):
         held = [_name(job) for job in children if not _ending(job) and job['spec']['suspend']]
         assert held == [], f'{held} are not started'
 
@@ -107,6 +106,10 @@ def _check_belongings(server: api.Server, jobset: Object) -> None:
         assert _holds(jobset, 'NameConflict'), 'a Service is in the way and nobody is told'
     if spec.get('volumeClaimPolicies'):
         assert server.get('persistentvolumeclaims', 'data-js') is not None, 'the claim is missing'
+
+
+def _is_in_order(jobset: Object) -> bool:
+    return (jobset['spec'].get('startupPolicy') or {}).get('startupPolicyOrder') == 'InOrder'
 
 
 def _name(obj: Object) -> str:

@@ -248,13 +248,12 @@ def picture(sim: simulation.Simulation) -> Object:
     """How things are, without what differs from one story to the next: times, versions, uids and orders of lists.
 
     Whether a start in order was ever seen to be in progress depends on how often somebody looked, and so does how far
-    it had come when the set was suspended.
+    it had come when the set was suspended or ended.
     """
     jobset = sim.server.get('jobsets', 'js')
     status = dict(jobset.get('status', {})) if jobset else {}
-    suspended = bool(jobset and jobset['spec'].get('suspend'))
     history = {('StartupPolicyInProgress', 'False')}
-    if suspended:
+    if status.get('terminalState') or (jobset is not None and jobset['spec'].get('suspend')):
         history = {
             (f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')
         }

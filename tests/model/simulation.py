@@ -167,6 +167,12 @@ class Simulation:
                     if not done and self.server.version == version and self.wire.left == left:
                         hopeless[key] = version
 
+    async def glimpse(self) -> None:
+        """The controller sees how things are, makes one pass, and nothing else happens."""
+        self._catch_up()
+        for key in list(self.controller.dirty):
+            await self._pass(key)
+
     async def advance(self, seconds: float) -> None:
         """Let that much time pass, and everything happen that it brings."""
         end = self.time.seconds + seconds
@@ -194,7 +200,7 @@ class Simulation:
             return True
         if not choices and not dirty:
             return False
-        if dirty and (not choices or self.chance.random() < 0.3):  # noqa: PLR2004
+        if dirty and (not choices or self.chance.random() < 0.3):
             await self._pass(dirty[0] if self.manner.is_calm else self.chance.choice(dirty))
         elif self.manner.is_calm:
             choices[0]()
@@ -205,7 +211,7 @@ class Simulation:
     def _early_repetition(self) -> world.Key | None:
         """A failed pass may be repeated before any news arrive."""
         failed = [key for key in self.controller.alarms if key in self.controller.failures]
-        if not failed or self.chance.random() >= 0.2:  # noqa: PLR2004
+        if not failed or self.chance.random() >= 0.2:
             return None
         self.time.advance(self.controller.alarms[failed[0]])
         return failed[0]
@@ -234,7 +240,7 @@ class Simulation:
         """Before and after each request of the controller anything may happen, but no second pass."""
         if self.manner.is_calm:
             return
-        while self.chance.random() < 0.4:  # noqa: PLR2004
+        while self.chance.random() < 0.4:
             choices = list(self._small_steps())
             if not choices:
                 return

@@ -35,16 +35,15 @@ async def test_F1_identity_is_the_uid(cluster: simulation.Simulation) -> None:
 
 
 async def test_F1_what_is_terminating_or_foreign_does_not_count(cluster: simulation.Simulation) -> None:
-    """A Job with our labels and another owner is none of ours."""
-    stray = {
+    """A Job with our labels and no owner is none of ours."""
+    stray: Object = {
         'metadata': {
             'name': 'stray',
             'labels': {keys.REPLICATED_JOB_NAME: 'w', keys.JOB_INDEX: '0', keys.RESTART_ATTEMPT: '0'},
-            'ownerReferences': [build.OWNER | {'uid': 'uid-of-another'}],
         },
         'spec': {'suspend': False, 'template': {}},
     }
-    cluster.create('jobs', {**stray, 'metadata': stray['metadata'] | {'ownerReferences': []}})
+    cluster.create('jobs', stray)
     cluster.create('jobsets', jobset(build.part('w', 1), failurePolicy=BLOCKING))
     await cluster.settle()
 
@@ -55,6 +54,31 @@ async def test_F1_what_is_terminating_or_foreign_does_not_count(cluster: simulat
         'restarts': 0,
         'replicatedJobsStatus': [{'name': 'w', 'ready': 1, 'succeeded': 0, 'failed': 0, 'active': 1, 'suspended': 0}],
     }
+
+
+async def test_F1_another_object_under_the_name_is_not_deleted(calm: simulation.Simulation) -> None:
+    """Between the decision and the request the Job goes and somebody else takes its name."""
+    calm.create('jobsets', jobset(build.part('w', 2), successPolicy={'operator': 'Any'}))
+    await calm.settle()
+
+    def swap(request: requests.Request) -> None:
+        if (
+            request.method == 'DELETE'
+            and api.owner_uid(calm.server.get('jobs', 'js-w-1') or {'metadata': {}}) is not None
+        ):
+            calm.delete('jobs', 'js-w-1', foreground=True)
+            calm.server.release('jobs', 'js-w-1')
+            scenarios.foreign_job('js-w-1').happen(calm)
+
+    calm.wire.refuse = swap
+    calm.finish('js-w-0')
+    await calm.settle()
+
+    assert calm.condition('Completed') == 'True'
+    foreign = calm.server.get('jobs', 'js-w-1')
+    assert foreign is not None
+    assert 'deletionTimestamp' not in foreign['metadata']
+    assert api.owner_uid(foreign) is None
 
 
 @pytest.mark.parametrize('rounds', [1, 3])
@@ -85,6 +109,43 @@ async def test_F2_otherwise_each_job_waits_for_its_own_predecessor(calm: simulat
     await calm.settle()
 
     assert calm.checks.made[2:] == [(0, 'js-leader-0', 1), (30, 'js-w-0', 1)]
+
+
+@pytest.mark.parametrize(
+    ('strategy', 'made_meanwhile'),
+    [
+        pytest.param('Recreate', ['js-l-0'], id='Recreate goes on with the rest of the set'),
+        pytest.param('BlockingRecreate', [], id='BlockingRecreate waits with the whole set'),
+    ],
+)
+async def test_F3_a_pod_that_does_not_end_holds_up_no_more_than_it_must(
+    calm: simulation.Simulation,
+    strategy: str,
+    made_meanwhile: list[str],
+) -> None:
+    """While its end is waited for nothing is asked again and again, other sets go on, and the user is obeyed."""
+    stuck = build.part('w', template={'spec': build.pods(terminationGracePeriodSeconds=100_000)})
+    policy = {'maxRestarts': 1, 'restartStrategy': strategy}
+    calm.create('jobsets', jobset(build.part('l'), stuck, failurePolicy=policy))
+    calm.create('jobsets', jobset(build.part('x'), name='other'))
+    await calm.settle_until(10)
+
+    calm.fail('js-l-0')
+    await calm.settle_until(1000)
+    made = [name for _, name, attempt in calm.checks.made if attempt == 1]
+    sent = len(calm.wire.sent)
+    await calm.settle_until(50_000)
+    asked_meanwhile = len(calm.wire.sent) - sent
+    calm.finish('other-x-0')
+    calm.suspend('js', to=True)
+    await calm.settle_until(50_001)
+    meanwhile = (calm.condition('Completed', 'other'), calm.condition('Suspended'))
+    calm.suspend('js', to=False)
+    await calm.settle()
+
+    assert (made, asked_meanwhile, meanwhile) == (made_meanwhile, 0, ('True', 'True'))
+    assert [(when, name) for when, name, attempt in calm.checks.made if attempt == 1][-1] == (100_010, 'js-w-0')
+    assert [entry['ready'] for entry in calm.jobset()['status']['replicatedJobsStatus']] == [1, 1]
 
 
 @pytest.mark.parametrize('ending', ['Complete', 'Failed'])
@@ -150,25 +211,24 @@ async def test_F5_suspension_is_free_and_failures_count_once(cluster: simulation
 
 async def test_F5_a_failure_during_a_resume_in_order_counts(cluster: simulation.Simulation) -> None:
     """In order, a resume takes until all have started; what fails before that is a failure like any other."""
-    never_ready = build.part('a', 1, template={'spec': build.pods(parallelism=1)})
-    cluster.environment.ready_after = 1000
+    cluster.environment.ready_after = 100_000
     cluster.create(
         'jobsets',
         jobset(
-            never_ready,
+            build.part('a'),
             build.part('b'),
             startupPolicy={'startupPolicyOrder': 'InOrder'},
             failurePolicy={'maxRestarts': 1},
             suspend=True,
         ),
     )
-    await cluster.settle_until(cluster.time.seconds + 5)
+    await cluster.settle_until(cluster.time.seconds + 1000)
     cluster.suspend('js', to=False)
-    await cluster.settle_until(cluster.time.seconds + 5)
+    await cluster.settle_until(cluster.time.seconds + 1000)
 
     for _ in range(2):
-        cluster.fail('js-a-0')
-        await cluster.settle_until(cluster.time.seconds + 5)
+        assert cluster.fail('js-a-0')
+        await cluster.settle_until(cluster.time.seconds + 1000)
 
     assert cluster.jobset()['status']['restartsCountTowardsMax'] == 1
     assert cluster.condition('Failed') == 'True'

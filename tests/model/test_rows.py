@@ -211,6 +211,15 @@ async def test_row_39_a_failed_status_write_is_repeated(calm: simulation.Simulat
     assert refused == ['PUT']
     assert calm.jobset()['status']['replicatedJobsStatus'][0]['ready'] == 1
 
+    refused.clear()
+    calm.fail('js-w-0')
+    await calm.settle()
+
+    # Nothing is told before it is stored, so a write that failed tells nothing.
+    assert refused == ['PUT']
+    assert calm.condition('Failed') == 'True'
+    assert [event.reason for event in calm.events()] == ['FailedJobs']
+
 
 def _admit(sim: simulation.Simulation, **pod: object) -> None:
     def change(obj: Object) -> None:

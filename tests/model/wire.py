@@ -9,7 +9,7 @@ from jobset.kube import errors, requests
 from tests.model import api
 
 
-class Crash(BaseException):  # noqa: N818 - it is no error of the code under test
+class Crash(BaseException):
     """The controller's process has ended."""
 
 
@@ -77,7 +77,7 @@ class Wire:
             self._log(f'answer lost of {request}')
             raise errors.Unreachable('cut', where=str(request), sent=True)
         self._around()
-        if self._chance.random() < 0.3:  # noqa: PLR2004
+        if self._chance.random() < 0.3:
             await asyncio.sleep(0)
         return body
 
