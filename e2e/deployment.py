@@ -4,9 +4,9 @@ The variable ``CLUSTER`` chooses the cluster, see :mod:`e2e.cluster.providers`. 
 ``JOBSET_IMAGE`` names an image of the controller that its nodes can pull.
 """
 
-import contextlib
 import os
 import pathlib
+import subprocess
 import tempfile
 import time
 from typing import Final
@@ -111,11 +111,17 @@ def diagnosis(kubectl: Kubectl, namespace: str = NAMESPACE) -> str:
         ('warnings', ('get', 'events', '--field-selector=type=Warning', '--sort-by=.metadata.creationTimestamp')),
     ]
     told = []
-    with contextlib.suppress(KubectlError):
-        pods = kubectl('-n', namespace, 'get', 'pods', '-o', 'name', check=False).split()
-        views += [(f'log of {pod}', ('logs', pod, '--all-containers', '--tail=20')) for pod in pods[:10]]
+    pods = _said(kubectl, namespace, ('get', 'pods', '-o', 'name')).split()
+    views += [(f'log of {pod}', ('logs', pod, '--all-containers', '--tail=20')) for pod in pods[:10]]
     for title, arguments in views:
-        said = kubectl('-n', namespace, *arguments, check=False)
-        lines = said.strip().splitlines()[-20:]
+        lines = _said(kubectl, namespace, arguments).strip().splitlines()[-20:]
         told.append('\n'.join([f'--- {title} in {namespace}', *(lines or ['(none)'])]))
     return '\n'.join(told)
+
+
+def _said(kubectl: Kubectl, namespace: str, arguments: tuple[str, ...]) -> str:
+    """What kubectl prints, or why it does not: who diagnoses must not fail."""
+    try:
+        return kubectl('-n', namespace, *arguments, seconds=20)
+    except (KubectlError, subprocess.TimeoutExpired) as error:
+        return str(error)

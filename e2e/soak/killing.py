@@ -5,15 +5,15 @@ import json
 import pathlib
 import random
 import re
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from e2e import controller
 from e2e.soak.server import Server, Story
 
 ARGUMENTS: Final = ('--disable-webhooks',)
 LEASE: Final = 'soak'
-ELECTION: Final = {
+ELECTION: Final[dict[str, Any]] = {
     'leaderElect': True,
     'resourceName': LEASE,
     'leaseDuration': '3s',
@@ -39,10 +39,11 @@ class Killer:
     story: Story
     chance: random.Random
     kills: int = 0
+    _made: list[controller.Controller] = field(default_factory=list)
 
-    async def alone(self, times: int) -> controller.Controller:
-        """Kill a controller that has no other beside it, so many times; returns the one that runs in the end."""
-        one = controller.Controller(self.kubeconfig, self.folder / 'alone', arguments=ARGUMENTS)
+    async def alone(self, times: int) -> None:
+        """Kill a controller that has no other beside it, so many times; the last one runs on."""
+        one = self._make('alone', ELECTION | {'leaderElect': False})
         for _ in range(times):
             one.start()
             await self._wait_for_the_moment(one)
@@ -50,17 +51,10 @@ class Killer:
             self.kills += 1
         one.start()
         await asyncio.to_thread(one.wait_until_ready)
-        return one
 
-    async def in_turn(self, times: int) -> list[controller.Controller]:
-        """Kill the one of two that leads, so many times; returns both."""
-        changes = {'leaderElection': ELECTION | {'resourceNamespace': self.server.namespace}}
-        pair = [
-            controller.Controller(
-                self.kubeconfig, self.folder / f'replica-{number}', changes=changes, arguments=ARGUMENTS
-            )
-            for number in range(2)
-        ]
+    async def in_turn(self, times: int) -> None:
+        """Kill the one of two that leads, so many times; both run on."""
+        pair = [self._make(f'replica-{number}', ELECTION) for number in range(2)]
         for one in pair:
             one.start()
         for _ in range(times):
@@ -70,7 +64,17 @@ class Killer:
             self.kills += 1
             leader.start()
         await self._leader(pair)
-        return pair
+
+    async def stop(self) -> list[int]:
+        """Ask those that run to end; returns their exit codes."""
+        alive = [one for one in self._made if one.process is not None and one.process.poll() is None]
+        return [await asyncio.to_thread(one.stop) for one in alive]
+
+    def _make(self, name: str, election: dict[str, Any]) -> controller.Controller:
+        changes = {'leaderElection': election | {'resourceNamespace': self.server.namespace}}
+        one = controller.Controller(self.kubeconfig, self.folder / name, changes=changes, arguments=ARGUMENTS)
+        self._made.append(one)
+        return one
 
     async def _wait_for_the_moment(self, one: controller.Controller) -> None:
         if self.chance.random() < EARLY:

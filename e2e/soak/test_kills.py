@@ -5,7 +5,6 @@ import pathlib
 import random
 from typing import Final
 
-from e2e import controller
 from e2e.kubectl import Kubectl
 from e2e.soak.conftest import IN_FULL, SEED
 from e2e.soak.killing import Killer
@@ -20,21 +19,18 @@ async def test_kills_lose_nothing_and_double_nothing(kubectl: Kubectl, tmp_path:
     async with connected(kubectl.kubeconfig, 'kills') as server, told(server) as story:
         load = Load(server, story, seed=SEED)
         killer = Killer(kubectl.kubeconfig, tmp_path, server, story, random.Random(SEED))
-        running: list[controller.Controller] = []
         try:
             async with asyncio.TaskGroup() as group:
                 work = group.create_task(load.run())
-                one = await killer.alone(ALONE)
-                running.append(one)
-                assert await asyncio.to_thread(one.stop) == 0
-                running = await killer.in_turn(IN_TURN)
+                await killer.alone(ALONE)
+                assert await killer.stop() == [0]
+                await killer.in_turn(IN_TURN)
                 survivors = story.running()
                 load.enough = True
                 await work
+            assert await killer.stop() == [0, 0]
         finally:
-            for one in running:
-                if one.process is not None and one.process.poll() is None:
-                    await asyncio.to_thread(one.stop)
+            await killer.stop()
         untold = await load.untold()
         print(f'{killer.kills} kills: {load.account}; {len(untold)} ends without an event')
         assert killer.kills == ALONE + IN_TURN

@@ -18,6 +18,9 @@ CONTROLLER_NAME: Final = 'jobset.sigs.k8s.io/jobset-controller'
 FIELD_MANAGER: Final = 'jobset'
 """Under which name our writes stand in ``metadata.managedFields``: the one the Go controller's writes stand under."""
 
+MIXED_FIELD_MANAGER: Final = 'jobset-beside-others'
+"""The name for writes to fields that others have written, too: see :mod:`jobset.core.resumption`."""
+
 LABELS: Final = 'jobset.sigs.k8s.io'
 JOBSET_NAME: Final = f'{LABELS}/jobset-name'
 JOBSET_UID: Final = f'{LABELS}/jobset-uid'

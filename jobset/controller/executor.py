@@ -221,16 +221,24 @@ class Executor:
         except errors.NotFound:
             return
         if live['metadata']['uid'] == job.uid:
-            await self._patch_job(jobset, job, resumption.patch(live, wanted.replicated_job))
+            change = resumption.change(live, wanted.replicated_job)
+            await self._patch_job(jobset, job, change.patch, field_manager=change.field_manager)
 
-    async def _patch_job(self, jobset: types.JobSet, job: plan.JobRef, change: dict[str, object]) -> None:
+    async def _patch_job(
+        self,
+        jobset: types.JobSet,
+        job: plan.JobRef,
+        change: dict[str, object],
+        *,
+        field_manager: str = keys.FIELD_MANAGER,
+    ) -> None:
         request = requests.patch(
             requests.JOBS,
             jobset.metadata.namespace,
             job.name,
             change,
             requests.Patch.MERGE,
-            field_manager=keys.FIELD_MANAGER,
+            field_manager=field_manager,
         )
         try:
             self.seen.jobs.observe(await self.api.request(request, into=jobs.Job))

@@ -8,9 +8,9 @@ import asyncio
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
-from jobset.api import jobs, keys, types
+from jobset.api import jobs, keys, meta, types
 from jobset.core import family, network, volumes
-from jobset.kube import client, informer, requests
+from jobset.kube import client, index, informer, requests
 
 JOBSETS = requests.Resource(keys.GROUP, keys.VERSION, keys.PLURAL, keys.KIND)
 
@@ -65,6 +65,8 @@ class World:
         )
         self.services = informer.Informer(api, requests.SERVICES, network.Service, namespace=namespace)
         self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace)
+        self._by_service = index.Index(_service_of)
+        self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
         self.jobs.subscribe(self._job_changed)
         self.services.subscribe(self._service_changed)
@@ -121,16 +123,21 @@ class World:
             self._concerns(owner)
 
     def _service_changed(self, old: network.Service | None, new: network.Service | None) -> None:
-        for service in (old, new):
-            controller = service.metadata.controller if service is not None else None
-            if controller is not None and controller.kind == keys.KIND:
-                self._concerns(controller.uid)
+        service = new or old
+        if service is not None:
+            # By name and not by owner: a Service of somebody else may be in the way of ours.
+            for jobset in self._by_service.get(service.metadata.ref).values():
+                self._concerns(jobset.metadata.uid)
 
     def _concerns(self, uid: str) -> None:
         """A JobSet that is not known yet is looked at when it appears."""
         key = self._keys.get(uid)
         if key is not None:
             self._changed(key)
+
+
+def _service_of(jobset: types.JobSet) -> tuple[meta.Ref]:
+    return (meta.Ref(jobset.metadata.namespace, network.service_name(jobset)),)
 
 
 def _nothing() -> types.JobSet:

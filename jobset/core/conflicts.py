@@ -19,9 +19,6 @@ _FREE: Final = conditions.Notice(
 _SHOWN: Final = 10
 """How many objects a message names at most; it must not outgrow a condition."""
 
-LOOK_AGAIN_SECONDS: Final = 60
-"""How soon to look again at a Service of somebody else: what becomes of it brings no pass of its own."""
-
 
 def noted(wanted: types.Status, objects: Sequence[str], now: datetime.datetime) -> types.Status:
     """The status with the objects in the way named, as ``Job "a-w-0"``. The event of the failure tells the story."""
@@ -29,15 +26,11 @@ def noted(wanted: types.Status, objects: Sequence[str], now: datetime.datetime) 
     return wanted if conflict is None else msgspec.structs.replace(wanted, conditions=conflict)
 
 
-def is_foreign(jobset: types.JobSet, seen: network.Service) -> bool:
-    """Whether the Service under our name belongs to somebody else."""
-    controller = seen.metadata.controller
-    return controller is None or controller.uid != jobset.metadata.uid
-
-
 def review_service(draft: status.Draft, jobset: types.JobSet, seen: network.Service) -> bool:
     """Whether the Service under our name does not resolve our pods; notes it in the draft."""
-    if not is_foreign(jobset, seen) or network.serves(seen, jobset):
+    controller = seen.metadata.controller
+    ours = controller is not None and controller.uid == jobset.metadata.uid
+    if ours or network.serves(seen, jobset):
         return False
     draft.set_silently(_conflict([f'Service "{seen.metadata.name}"']))
     return True

@@ -53,7 +53,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     jobset = facts.jobset
     if jobset.metadata.deletion_timestamp is not None:
         return plan.Plan()
-    if (jobset.spec.managed_by or keys.CONTROLLER_NAME) != keys.CONTROLLER_NAME:
+    if jobset.spec.managed_by not in (None, keys.CONTROLLER_NAME):
         return _outlived(jobset, now)
     if facts.family.malformed:
         name, job = min(facts.family.malformed.items())
@@ -126,7 +126,6 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         create=create,
         suspend=suspend,
         resume=resume,
-        again_after_seconds=_look_again(facts),
     )
 
 
@@ -184,11 +183,6 @@ def _missing_service(facts: Facts) -> plan.Object | None:
     if facts.service is not None or not network.is_enabled(facts.jobset):
         return None
     return plan.Object(network.service_name(facts.jobset), network.service(facts.jobset))
-
-
-def _look_again(facts: Facts) -> float | None:
-    seen = facts.service if network.is_enabled(facts.jobset) else None
-    return conflicts.LOOK_AGAIN_SECONDS if seen is not None and conflicts.is_foreign(facts.jobset, seen) else None
 
 
 def _review_names(facts: Facts, draft: status.Draft, *, tries: bool) -> None:

@@ -7,7 +7,7 @@ is what the API server records in ``metadata.managedFields``.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
@@ -17,10 +17,21 @@ from jobset.core import jobs
 _Object = Mapping[str, object]
 
 
-def patch(live: _Object, replicated_job: types.ReplicatedJob) -> dict[str, object]:
-    """The RFC 7386 merge patch that starts ``live``, a Job as the API server holds it, with the current template.
+class Change(NamedTuple):
+    """An RFC 7386 merge patch, and the field manager under whose name it is to be written."""
+
+    patch: dict[str, object]
+    field_manager: str
+
+
+def change(live: _Object, replicated_job: types.ReplicatedJob) -> Change:
+    """What starts ``live``, a Job as the API server holds it, with the current template.
 
     It carries the resource version that it was computed from, so that it cannot undo what was written since.
+
+    Node selector and tolerations have one owner each, whoever wrote them last. While that is us alone they are
+    replaced; once somebody else has written one, nobody can tell whose an entry is, and all are kept. What we then add
+    is written under another name, so that the next resume does not take the whole for ours.
     """
     template = _of(_of(cast(_Object, msgspec.json.decode(replicated_job.template)), 'spec'), 'template')
     live_template = _of(_of(live, 'spec'), 'template')
@@ -33,15 +44,24 @@ def patch(live: _Object, replicated_job: types.ReplicatedJob) -> dict[str, objec
     metadata: dict[str, object] = {
         name: _map_change(template, live_template, owned, ('metadata', name)) for name in ('labels', 'annotations')
     }
-    change: dict[str, object] = {'suspend': False}
+    spec: dict[str, object] = {'suspend': False}
     pod_template = {
         name: kept
         for name, part in (('metadata', metadata), ('spec', pod_spec))
         if (kept := {key: value for key, value in part.items() if value is not _SAME})
     }
     if pod_template:
-        change['template'] = pod_template
-    return {'metadata': {'resourceVersion': _of(live, 'metadata').get('resourceVersion')}, 'spec': change}
+        spec['template'] = pod_template
+    mixed = any(pod_spec[name] is not _SAME and _is_of_others(live_template, owned, name) for name in _SINGLE_OWNER)
+    patch: dict[str, object] = {
+        'metadata': {'resourceVersion': _of(live, 'metadata').get('resourceVersion')},
+        'spec': spec,
+    }
+    return Change(patch, keys.MIXED_FIELD_MANAGER if mixed else keys.FIELD_MANAGER)
+
+
+_SINGLE_OWNER: Final = ('nodeSelector', 'tolerations')
+"""Fields of the pod spec that ``managedFields`` knows as a whole only."""
 
 
 _SAME = object()
@@ -59,12 +79,24 @@ def _list(parent: _Object, key: str) -> list[_Object]:
 
 
 def _owned(live: _Object) -> list[_Object]:
-    """The parts of the pod template that we wrote, one ``fieldsV1`` tree for each of our writes."""
-    return [
-        _of(entry, 'fieldsV1', 'f:spec', 'f:template')
-        for entry in _list(_of(live, 'metadata'), 'managedFields')
-        if entry.get('manager') == keys.FIELD_MANAGER
-    ]
+    """The parts of the pod template that we wrote, one ``fieldsV1`` tree for each of our writes.
+
+    Of what was written beside others, the fields that have one owner are left out.
+    """
+    trees: list[_Object] = []
+    for entry in _list(_of(live, 'metadata'), 'managedFields'):
+        tree = _of(entry, 'fieldsV1', 'f:spec', 'f:template')
+        if entry.get('manager') == keys.MIXED_FIELD_MANAGER:
+            single = {f'f:{name}' for name in _SINGLE_OWNER}
+            pod_spec = {key: value for key, value in _of(tree, 'f:spec').items() if key not in single}
+            trees.append({**tree, 'f:spec': pod_spec} if pod_spec else {k: v for k, v in tree.items() if k != 'f:spec'})
+        elif entry.get('manager') == keys.FIELD_MANAGER:
+            trees.append(tree)
+    return trees
+
+
+def _is_of_others(live_template: _Object, owned: list[_Object], name: str) -> bool:
+    return bool(_of(live_template, 'spec').get(name)) and not _is_ours(owned, 'spec', name)
 
 
 def _is_ours(owned: Iterable[_Object], *path: str) -> bool:
@@ -89,20 +121,16 @@ def _holds(tree: _Object, steps: Iterable[str]) -> bool:
 def _map_change(template: _Object, live: _Object, owned: list[_Object], path: tuple[str, str]) -> object:
     """Keys to set, and with null those to remove: once ours, not wanted any more, and not part of the JobSet's own."""
     wanted, present = _of(template, *path), _of(live, *path)
-    change: dict[str, object] = {key: value for key, value in wanted.items() if present.get(key) != value}
+    changed: dict[str, object] = {key: value for key, value in wanted.items() if present.get(key) != value}
     for key in present:
         fixed = key.startswith((f'{keys.LABELS}/', f'{keys.PLACEMENT}/'))
         if key not in wanted and not fixed and _is_ours(owned, *path, key):
-            change[key] = None
-    return change or _SAME
+            changed[key] = None
+    return changed or _SAME
 
 
 def _tolerations(template: _Object, live: _Object, owned: list[_Object]) -> object:
-    """The template's tolerations, and those of others; compared by value, in a stable order.
-
-    The list has one owner. While that is us alone it is replaced; once somebody else has written it, nobody can tell
-    whose an entry is, and all are kept.
-    """
+    """The template's tolerations, and those of others; compared by value, in a stable order."""
     present = _list(_of(live, 'spec', 'template', 'spec'), 'tolerations')
     wanted = list(_list(_of(template, 'spec'), 'tolerations'))
     if jobs.uses_node_selectors(dict(_of(live, 'metadata', 'annotations'))):

@@ -341,16 +341,15 @@ def test_service(enabled: bool, seen: network.Service | None, made: bool, confli
     found = _pass(jobset, service=seen)
 
     assert found.service == (plan.Object('js', network.service(jobset)) if made else None)
-    assert found.again_after_seconds == (60 if conflict else None)
     assert found.create == (A_0,)
     assert found.status is not None
     assert any(condition.type == 'NameConflict' for condition in found.status.conditions) is conflict
 
 
-def test_a_service_of_others_that_serves_is_looked_at_again() -> None:
+def test_a_service_of_others_that_serves_is_taken_as_it_is() -> None:
     jobset = build.jobset(build.part('a'), network={'enableDNSHostnames': True}, status=_status(build.counters('a')))
 
-    assert _pass(jobset, build.job('a-0'), service=build.service(owner=None)) == plan.Plan(again_after_seconds=60)
+    assert _pass(jobset, build.job('a-0'), service=build.service(owner=None)) == plan.Plan()
 
 
 def test_a_conflict_ends_although_other_jobs_wait_for_their_turn() -> None:

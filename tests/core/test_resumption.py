@@ -7,6 +7,7 @@ from jobset.core import jobs, resumption
 from tests.core import build
 
 OURS, OTHERS = keys.FIELD_MANAGER, 'kueue'
+MIXED = keys.MIXED_FIELD_MANAGER
 T1: build.Manifest = {'key': 'gpu', 'operator': 'Exists'}
 T2: build.Manifest = {'key': 'spot', 'operator': 'Equal', 'value': 'yes', 'tolerationSeconds': 60}
 G1: build.Manifest = {'name': 'example.com/one'}
@@ -162,7 +163,7 @@ def test_the_pod_spec(
     owned: dict[str, build.Manifest],
     template: build.Manifest | None,
 ) -> None:
-    assert resumption.patch(_live(present, owned=owned), _replicated_job(wanted)) == _patch(template)
+    assert resumption.change(_live(present, owned=owned), _replicated_job(wanted)).patch == _patch(template)
 
 
 @pytest.mark.parametrize('field', ['labels', 'annotations'])
@@ -193,7 +194,7 @@ def test_the_metadata(
         for manager, owned_keys in owned.items()
     }
 
-    found = resumption.patch(_live({}, {field: present}, owned=trees), _replicated_job({}, {field: wanted}))
+    found = resumption.change(_live({}, {field: present}, owned=trees), _replicated_job({}, {field: wanted})).patch
 
     assert found == _patch(None if change is None else {'metadata': {field: change}})
 
@@ -206,7 +207,7 @@ def test_what_several_writes_of_ours_put_there_is_ours() -> None:
         {'manager': OURS, 'fieldsV1': {'f:spec': {'f:template': _pod_fields(nodeSelector=ATOMIC)}}},
     ]
 
-    assert resumption.patch(live, _replicated_job({})) == _patch(
+    assert resumption.change(live, _replicated_job({})).patch == _patch(
         {'metadata': {'labels': {'a': None}}, 'spec': {'nodeSelector': {'pool': None}}}
     )
 
@@ -216,7 +217,7 @@ def test_the_placement_toleration_is_kept_where_placement_needs_it() -> None:
     owned = {OURS: _pod_fields(tolerations=ATOMIC)}
     live = _live({'tolerations': [T1, jobs.PLACEMENT_TOLERATION]}, owned=owned, annotations={**placed})
 
-    assert resumption.patch(live, _replicated_job({'tolerations': [T2]})) == _patch(
+    assert resumption.change(live, _replicated_job({'tolerations': [T2]})).patch == _patch(
         {'spec': {'tolerations': [T2, jobs.PLACEMENT_TOLERATION]}}
     )
 
@@ -225,4 +226,36 @@ def test_a_job_without_managed_fields_keeps_all_it_has() -> None:
     live = _live({'nodeSelector': {'pool': 'a'}, 'tolerations': [T1], 'schedulingGates': [G1]})
     del live['metadata']['managedFields']
 
-    assert resumption.patch(live, _replicated_job({'tolerations': [T2]})) == _patch({'spec': {'tolerations': [T1, T2]}})
+    assert resumption.change(live, _replicated_job({'tolerations': [T2]})).patch == _patch(
+        {'spec': {'tolerations': [T1, T2]}}
+    )
+
+
+@pytest.mark.parametrize(
+    ('owned', 'manager', 'selector'),
+    [
+        pytest.param({OURS: _pod_fields(nodeSelector=ATOMIC)}, OURS, {'zone': 'b', 'pool': None}, id='only by us'),
+        pytest.param({OTHERS: _pod_fields(nodeSelector=ATOMIC)}, MIXED, {'zone': 'b'}, id='by others'),
+        pytest.param({MIXED: _pod_fields(nodeSelector=ATOMIC)}, MIXED, {'zone': 'b'}, id='by us, beside others'),
+    ],
+)
+def test_a_node_selector_that_was_written(
+    owned: dict[str, build.Manifest],
+    manager: str,
+    selector: build.Manifest,
+) -> None:
+    """It has one owner: once others have written it, nothing of it is taken for ours, in no later resume either."""
+    live = _live({'nodeSelector': {'zone': 'a', 'pool': 'theirs'}}, owned=owned)
+
+    found = resumption.change(live, _replicated_job({'nodeSelector': {'zone': 'b'}}))
+
+    assert found == resumption.Change(_patch({'spec': {'nodeSelector': selector}}), manager)
+
+
+def test_labels_that_were_written_beside_others_are_still_ours() -> None:
+    owned = {MIXED: {'f:metadata': {'f:labels': {'f:a': {}}}, **_pod_fields(nodeSelector=ATOMIC)}}
+    live = _live({'nodeSelector': {'pool': 'theirs'}}, {'labels': {'a': '1'}}, owned=owned)
+
+    assert resumption.change(live, _replicated_job({})) == resumption.Change(
+        _patch({'metadata': {'labels': {'a': None}}}), OURS
+    )

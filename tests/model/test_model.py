@@ -25,7 +25,7 @@ _BATCHES: Final = 1000 if os.environ.get('JOBSET_SOAK') == '1' else 15
 _PASSES_PER_FACT: Final = 60
 """More than a settling should ever take, with all the faults of its budget."""
 
-_LOOK_AGAIN_SECONDS: Final = 61
+_RETRIED_SECONDS: Final = 61
 """After which the controller has looked again at what it is not told of."""
 
 _Facts = Sequence[scenarios.Fact]
@@ -64,7 +64,7 @@ async def _tell(sim: simulation.Simulation, fact: scenarios.Fact) -> None:
     fact.happen(sim)
     await sim.settle()
     assert sim.passes <= _PASSES_PER_FACT, f'{fact}: {sim.passes} passes'
-    await sim.advance(_LOOK_AGAIN_SECONDS)
+    await sim.advance(_RETRIED_SECONDS)
     rest.check(sim.server)
 
 
@@ -134,7 +134,7 @@ async def _race(sim: simulation.Simulation, racing: _Facts) -> None:
             await sim.step()
     await sim.settle()
     assert sim.passes <= _PASSES_PER_FACT * len(racing)
-    await sim.advance(_LOOK_AGAIN_SECONDS)
+    await sim.advance(_RETRIED_SECONDS)
     rest.check(sim.server)
 
 
@@ -170,7 +170,7 @@ def _calm_end(seed: int, facts: _Facts, order: _Order) -> Any:
                     await sim.settle()
                 case _Then.ONE_PASS:
                     await sim.glimpse()
-        await sim.advance(_LOOK_AGAIN_SECONDS)
+        await sim.advance(_RETRIED_SECONDS)
 
     sim.run(story())
     return scenarios.picture(sim)
