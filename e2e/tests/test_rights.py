@@ -55,7 +55,8 @@ def scraped(here: Space, name: str, account: str, credentials: str) -> list[str]
 
 def test_no_request_of_the_controller_was_forbidden(here: Space, kubectl: Kubectl, reader: str) -> None:
     metrics = scraped(here, 'allowed', reader, 'token')
-    requests = [line for line in metrics if line.startswith('rest_client_requests_total{')]
+    counters = ('rest_client_requests_total{', 'jobset_webhook_api_requests_total{')
+    requests = [line for line in metrics if line.startswith(counters)]
     log = kubectl('-n', deployment.NAMESPACE, 'logs', deployment.DEPLOYMENT)
 
     assert [line for line in requests if 'code="403"' in line or 'code="401"' in line] == []

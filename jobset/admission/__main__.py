@@ -108,7 +108,8 @@ class Process:
 
     async def _serve(self) -> None:
         credentials = await _credentials(self._options.kubeconfig)
-        async with transport.Transport(credentials, user_agent=_user_agent()) as carrier:
+        counted = self._counters.asked
+        async with transport.Transport(credentials, user_agent=_user_agent(), on_answer=counted) as carrier:
             api = client.Client(carrier)
             presenter = handshake.Presenter(self._context, on_show=self._counters.certificate_expires)
             look_up = claims.Claims(api).look_up

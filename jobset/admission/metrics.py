@@ -40,6 +40,19 @@ class Metrics:
             registry=self.registry,
         )
 
+        # Not rest_client_requests_total: the controller serves that beside what is here, and a name may stand there once.
+        self._asked = prometheus_client.Counter(
+            'jobset_webhook_api_requests_total',
+            'Requests of the webhook server to the API server, by HTTP status code and method.',
+            ['code', 'method'],
+            registry=self.registry,
+        )
+
+    def asked(self, code: str, method: str, host: str, seconds: float) -> None:
+        """Counts one request to the API server."""
+        del host, seconds
+        self._asked.labels(code, method).inc()
+
     @contextlib.contextmanager
     def served(self, webhook: str) -> Iterator['Outcome']:
         """Counts one request; the block sets the code."""
