@@ -3,6 +3,7 @@
 import asyncio
 import pathlib
 import random
+import secrets
 from typing import Final
 
 from e2e.kubectl import Kubectl
@@ -16,7 +17,7 @@ IN_TURN: Final = 10 if IN_FULL else 2
 
 
 async def test_kills_lose_nothing_and_double_nothing(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
-    async with connected(kubectl.kubeconfig, 'kills') as server, told(server) as story:
+    async with connected(kubectl.kubeconfig, f'kills-{secrets.token_hex(3)}') as server, told(server) as story:
         load = Load(server, story, seed=SEED)
         killer = Killer(kubectl.kubeconfig, tmp_path, server, story, random.Random(SEED))
         try:
