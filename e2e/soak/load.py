@@ -16,6 +16,9 @@ from jobset.api import keys
 PLACES: Final = 20
 """JobSets that run at the same time."""
 
+END_SECONDS: Final = 300
+"""How long a JobSet may take, kills and all."""
+
 CALM_SECONDS: Final = 0.4
 """How long the Job controller that we play may take for one thing, at most."""
 
@@ -103,18 +106,22 @@ class One:
         """Raises AssertionError when the JobSet does not end as it must."""
         made = await self._server.create('jobsets', self._kind.manifest(self._name))
         self._uid = made['metadata']['uid']
-        while not self._has_ended():
-            await self._story.until(lambda: self._has_ended() or bool(self._wishes()), what=self._name)
-            for act in self._wishes():
-                await asyncio.sleep(self._chance.uniform(0, CALM_SECONDS))
-                try:
-                    await act()
-                except RefusedError as error:
-                    # Somebody was faster: the next look says what is to be done now.
-                    if error.code not in {404, 409}:
-                        raise
+        async with asyncio.timeout(END_SECONDS):
+            while not self._has_ended():
+                await self._story.until(lambda: self._has_ended() or bool(self._wishes()), what=self._name)
+                await self._fulfil()
         await self._judge(account)
         await self._server.delete('jobsets', self._name)
+
+    async def _fulfil(self) -> None:
+        for act in self._wishes():
+            await asyncio.sleep(self._chance.uniform(0, CALM_SECONDS))
+            try:
+                await act()
+            except RefusedError as error:
+                # Somebody was faster: the next look says what is to be done now.
+                if error.code not in {404, 409}:
+                    raise
 
     @property
     def _jobset(self) -> Object:
@@ -139,11 +146,16 @@ class One:
             if self._whole(jobs) and all(map(roles.rests, jobs)) and told == 'True':
                 yield self._resume
         elif self._pauses and self._whole(jobs) and all(map(roles.runs, jobs)) and told == 'False':
-            yield lambda: self._server.patch('jobsets', self._name, {'spec': {'suspend': True}})
+            yield lambda: self._suspend(suspended=True)
 
     async def _resume(self) -> None:
-        await self._server.patch('jobsets', self._name, {'spec': {'suspend': False}})
+        await self._suspend(suspended=False)
         self._pauses -= 1
+
+    async def _suspend(self, *, suspended: bool) -> None:
+        """Returns when it is seen, so that nobody wishes it again."""
+        await self._server.patch('jobsets', self._name, {'spec': {'suspend': suspended}})
+        await self._story.until(lambda: self._jobset['spec']['suspend'] == suspended, what=f'{self._name} to be seen')
 
     def _job_controller(self) -> Iterator[Callable[[], Any]]:
         for job in self._story.jobs(self._uid):

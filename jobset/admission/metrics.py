@@ -40,7 +40,7 @@ class Metrics:
             registry=self.registry,
         )
 
-        # Not rest_client_requests_total: the controller serves that beside what is here, and a name may stand there once.
+        # Not rest_client_requests_total: the controller serves that beside this, and a name may stand there only once.
         self._asked = prometheus_client.Counter(
             'jobset_webhook_api_requests_total',
             'Requests of the webhook server to the API server, by HTTP status code and method.',

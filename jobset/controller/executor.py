@@ -105,8 +105,8 @@ class Executor:
         )
         try:
             answer = await self.api.request(request, into=jobs.Job)
-        except (errors.NotFound, errors.Conflict):
-            # Gone already, or replaced by a Job of somebody else: the one that was meant is not there any more.
+        except errors.NotFound:
+            # Gone already. A conflict is no proof of that: the Job may be there, and then nothing would bring a pass.
             return
         if answer.metadata.uid:  # else the answer is a Status: the Job is gone at once
             self.seen.jobs.observe(answer)
@@ -278,7 +278,7 @@ class Executor:
         )
         try:
             await self.api.send(request)
-        except (errors.NotFound, errors.Conflict):
+        except errors.NotFound:
             return
         except errors.ApiError as error:
             raise PassFailedError([error]) from error

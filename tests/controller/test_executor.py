@@ -104,6 +104,16 @@ async def test_failure_ends_the_pass_with_status_and_story_unwritten(refused: st
     assert EVENT not in one.events
 
 
+async def test_conflict_does_not_prove_that_a_job_is_gone() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    old = plan.JobRef('old', one.add('jobs', 'old', owner=jobset.metadata.uid))
+    one.line.refuse = bench.failing('DELETE jobs', bench.conflict)
+
+    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+        await carry_out(one, jobset, plan.Plan(delete=(old,)))
+
+
 async def test_all_deletions_are_tried_and_what_failed_is_told_together() -> None:
     one = bench.Bench()
     jobset = one.apply(build.part('a'))
@@ -429,7 +439,8 @@ async def test_jobset_that_changed_its_uid_is_not_deleted() -> None:
     one.server.release('jobsets', 'js')
     one.server.create('jobsets', {'metadata': {'name': 'js'}, 'spec': {}}, manager='user')
 
-    await carry_out(one, jobset, plan.Plan(delete_jobset=True))
+    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+        await carry_out(one, jobset, plan.Plan(delete_jobset=True))
 
     assert 'deletionTimestamp' not in one.stored()['metadata']
 
