@@ -68,6 +68,7 @@ class Manager:
             guard=self._elector.check if self._elector is not None else None,
         )
         self.queue: workqueue.WorkQueue[world.Key] = workqueue.WorkQueue(metrics=measured, on_error=self._report)
+        measured.follow(self.queue.unfinished_seconds, self.queue.longest_running_seconds)
         self.world = world.World(api, self.queue.add)
         self.recorder = events.Recorder(
             api, controller='jobset', instance=settings.instance, on_drop=measured.event_dropped

@@ -5,6 +5,7 @@ counters. Names and labels are a contract; numbers of JobSets are not counted in
 :meth:`Metrics.forget`.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 import prometheus_client
@@ -56,6 +57,16 @@ class Metrics:
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> prometheus_client.Histogram:
         return prometheus_client.Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+    def follow(self, unfinished: Callable[[], float], longest: Callable[[], float]) -> None:
+        """Measure the passes under way, in seconds, each time that somebody looks: all together, and the oldest."""
+        names = {
+            'workqueue_unfinished_work_seconds': unfinished,
+            'workqueue_longest_running_processor_seconds': longest,
+        }
+        for name, measure in names.items():
+            gauge = self._gauge(name, 'How long passes under way have taken so far', 'name')
+            gauge.labels(CONTROLLER).set_function(measure)
 
     def ended(self, jobset: types.JobSet, state: str) -> None:
         """A terminal state has been stored."""

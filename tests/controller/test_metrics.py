@@ -25,6 +25,7 @@ def used() -> metrics.Metrics:
     one.retried()
     one.waited(0.5)
     one.worked(0.25)
+    one.follow(lambda: 3.0, lambda: 2.0)
     return one
 
 
@@ -49,6 +50,8 @@ def used() -> metrics.Metrics:
         pytest.param('workqueue_retries_total', {'name': 'jobset'}, 1, id='queue retries'),
         pytest.param('workqueue_queue_duration_seconds_sum', {'name': 'jobset'}, 0.5, id='queue wait'),
         pytest.param('workqueue_work_duration_seconds_sum', {'name': 'jobset'}, 0.25, id='queue work'),
+        pytest.param('workqueue_unfinished_work_seconds', {'name': 'jobset'}, 3, id='work under way'),
+        pytest.param('workqueue_longest_running_processor_seconds', {'name': 'jobset'}, 2, id='oldest pass under way'),
     ],
 )
 def test_name_labels_and_value(used: metrics.Metrics, name: str, labels: dict[str, str], value: float) -> None:

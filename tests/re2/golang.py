@@ -60,9 +60,7 @@ def built(folder: pathlib.Path) -> Golang:
     # What the module names is what it gets: no other toolchain is fetched for it.
     environment = {**os.environ, 'GOTOOLCHAIN': 'local', 'GOFLAGS': '-buildvcs=false'}
     command = [*_go(), 'build', '-o', str(binary), '.']
-    done = subprocess.run(
-        command, cwd=_SOURCE, env=environment, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=_SOURCE, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f'goparse: go build failed: {done.stderr}')
     return Golang(binary)
