@@ -147,7 +147,9 @@ class Proxy:
             case Drop():
                 return _hang_up(request)
         url = self._server + request.raw_path
-        headers = {name: request.headers[name] for name in _KEPT if name in request.headers}
+        headers = {'Accept-Encoding': 'identity'} | {
+            name: request.headers[name] for name in _KEPT if name in request.headers
+        }
         async with self._session.request(request.method, url, data=body or None, headers=headers) as answer:
             if seen.is_watch and answer.status == 200:
                 return await _relay(request, answer, fault)

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -76,7 +76,7 @@ async def test_bad_weather_loses_nothing_and_doubles_nothing(kubectl: Kubectl, t
 class Trouble:
     """One object that nothing can be done about; each has a namespace of its own, by which its requests are known."""
 
-    def __init__(self, name: str, method: str, plural: str, fault: faults.Fault | None, **shape: Any) -> None:
+    def __init__(self, name: str, method: str, plural: str, fault: faults.Fault | None, **shape: int) -> None:
         self.name = name
         self.namespace = f'{name}-{secrets.token_hex(3)}'
         self.fault = fault
@@ -105,26 +105,30 @@ TROUBLES: Final = (
     Trouble('post-wide', 'POST', 'jobs', _error(422, 'Invalid'), replicas=60),
     Trouble('foreign', 'POST', 'nothing', None, foreign=1),
     Trouble('service-500', 'POST', 'services', _error(500, 'InternalError')),
-    Trouble('claims-403', 'POST', 'persistentvolumeclaims', _error(403, 'Forbidden'), claims=True),
+    Trouble('claims-403', 'POST', 'persistentvolumeclaims', _error(403, 'Forbidden'), claims=1),
     Trouble('status-500', 'PUT', 'status', _error(500, 'InternalError')),
     Trouble('status-409', 'PUT', 'status', _error(409, 'Conflict')),
-    Trouble('delete-500', 'DELETE', 'jobs', _error(500, 'InternalError'), ends=True),
-    Trouble('delete-409', 'DELETE', 'jobs', _error(409, 'Conflict'), ends=True),
-    Trouble('patch-500', 'PATCH', 'jobs', _error(500, 'InternalError'), suspends=True),
-    Trouble('events-500', 'POST', 'events', _error(500, 'InternalError'), ends=True),
+    Trouble('delete-500', 'DELETE', 'jobs', _error(500, 'InternalError'), ends=1),
+    Trouble('delete-409', 'DELETE', 'jobs', _error(409, 'Conflict'), ends=1),
+    Trouble('patch-500', 'PATCH', 'jobs', _error(500, 'InternalError'), suspends=1),
+    Trouble('events-500', 'POST', 'events', _error(500, 'InternalError'), ends=1),
 )
 
 
 @pytest.fixture(scope='module')
-async def requests(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
-    """When which trouble caused a request, in seconds from the start of the trouble. All troubles run side by side."""
-    folder = tmp_path_factory.mktemp('troubles')
-    async with controlled(kubectl.kubeconfig, folder) as (proxy, one):
+def requests(kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[float]]:
+    """When which trouble caused a request, in seconds from the start of the trouble."""
+    return asyncio.run(_suffer(kubectl.kubeconfig, tmp_path_factory.mktemp('troubles')))
+
+
+async def _suffer(kubeconfig: str, folder: pathlib.Path) -> dict[str, list[float]]:
+    """All troubles side by side."""
+    async with controlled(kubeconfig, folder) as (proxy, one):
         proxy.script = lambda seen: next((fault for each in TROUBLES if (fault := each.of(seen)) is not None), None)
         one.start()
         await asyncio.to_thread(one.wait_until_ready)
         async with asyncio.TaskGroup() as group:
-            begun = {each.name: group.create_task(_begin(each, kubectl.kubeconfig)) for each in TROUBLES}
+            begun = {each.name: group.create_task(_begin(each, kubeconfig)) for each in TROUBLES}
         await asyncio.sleep(FIRST_SECONDS + LATER_SECONDS)
         log = list(proxy.log)
     times: dict[str, list[float]] = {}
