@@ -228,10 +228,18 @@ REFUSALS: Final = (
 )
 
 
+REFUSED_WATCHES: Final = 0.3
+"""How many watches do not even begin: after each of them in a row one is waited for longer."""
+
+STALL_EVERY: Final = 12
+"""Of so many watches one falls silent."""
+
+
 class Weather:
     """A script in which each request goes wrong with the given likelihood, in all ways by turns, while it is bad.
 
-    ``stalls`` is how many watches fall silent at most: each costs as long as it takes to be noticed.
+    Watches are few, so all of them go wrong sooner or later. ``stalls`` of them fall silent: each costs as long as it
+    takes to be noticed.
     """
 
     def __init__(self, chance: random.Random, *, likelihood: float, stalls: int) -> None:
@@ -239,28 +247,25 @@ class Weather:
         self._chance = chance
         self._likelihood = likelihood
         self._stalls = stalls
+        self._watches = 0
 
     def __call__(self, seen: Seen) -> Fault | None:
         """What goes wrong with this request."""
-        if not self.is_bad or self._chance.random() >= self._likelihood:
+        if not self.is_bad:
             return None
-        return self._of_watch() if seen.is_watch else self._of_request(seen)
+        if seen.is_watch:
+            return self._of_watch()
+        return self._of_request(seen) if self._chance.random() < self._likelihood else None
 
     def _of_watch(self) -> Fault:
-        pieces = self._chance.randrange(10)
-        choices: list[Fault] = [
-            Refuse(410, 'Expired'),
-            *REFUSALS[1:],
-            Drop(),
-            CutStream(pieces),
-            CutStream(pieces),
-            ExpireStream(pieces),
-        ]
-        if self._stalls > 0:
-            choices.append(StallStream(pieces))
-        fault = self._chance.choice(choices)
-        self._stalls -= isinstance(fault, StallStream)
-        return fault
+        pieces = self._chance.randrange(40)
+        self._watches += 1
+        if self._stalls > 0 and self._watches % STALL_EVERY == 0:
+            self._stalls -= 1
+            return StallStream(pieces)
+        if self._chance.random() < REFUSED_WATCHES:
+            return self._chance.choice([Refuse(410, 'Expired'), *REFUSALS[1:], Drop()])
+        return self._chance.choice([CutStream(pieces), ExpireStream(pieces)])
 
     def _of_request(self, seen: Seen) -> Fault:
         choices: list[Fault] = [*REFUSALS[seen.method == 'GET' :], Drop(), Lose(), Truncate(), Delay(0.5)]

@@ -50,7 +50,8 @@ def job_bodies(stored: bytes) -> list[bytes]:
     """The Jobs that the controller would make for a JobSet, given as the server answered its creation."""
     owner = msgspec.json.decode(stored, type=types.JobSet)
     factory = Factory(owner)
-    wanted = (child for group in children.expected(owner) for child in group)
+    positions = range(len(owner.spec.replicated_jobs))
+    wanted = (child for position in positions for child in children.wanted(owner, position))
     return [msgspec.json.encode(factory.build(child)) for child in wanted]
 
 

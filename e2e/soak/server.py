@@ -17,7 +17,7 @@ from jobset.api import keys
 
 Object = dict[str, Any]
 
-SECONDS: Final = 60
+SECONDS: Final = 180
 """How long anything that must happen may take; a defect, not slowness, makes it fail."""
 
 MERGE: Final = 'application/merge-patch+json'

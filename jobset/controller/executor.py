@@ -41,6 +41,11 @@ class PassFailedError(errors.RetryLater):
         waits = [failure.retry_after for failure in failures if failure.retry_after is not None]
         text = '; '.join(dict.fromkeys(str(failure) for failure in failures))
         super().__init__(0, 'PassFailed', text, retry_after=max(waits, default=None))
+        self.is_outage = all(isinstance(failure, errors.RetryLater) and failure.is_outage for failure in failures)
+
+
+class CreationFailedError(PassFailedError):
+    """The server did not take a Job: its name is taken, its template is refused, a quota is used up, and so on."""
 
 
 class Teller(Protocol):
@@ -78,13 +83,13 @@ class Executor:
         await _each(wanted.delete, lambda job: self._delete_job(jobset, job), careful=careful)
         if wanted.service is not None:
             await self._create_service(jobset, wanted.service)
-        await self._create_claims(jobset, wanted.claims)
+        await self._create_claims(jobset, wanted.claims, careful=careful)
         taken = await self._create_jobs(jobset, wanted.create, careful=careful)
         await _each(wanted.suspend, lambda job: self._suspend(jobset, job), careful=careful)
         await _each(wanted.resume, lambda job: self._resume(jobset, job), careful=careful)
         status = wanted.status
         if taken:
-            noted = conflicts.noted(status or jobset.status, [f'Job "{name}"' for name in taken], now)
+            noted = conflicts.noted(status or jobset.status, [_named(name) for name in taken], now)
             status = noted if noted != jobset.status else None
         if status is not None:
             await self._write_status(jobset, status)
@@ -93,7 +98,7 @@ class Executor:
         if wanted.delete_jobset:
             await self._delete_jobset(jobset)
         if taken:
-            raise PassFailedError(_taken(name) for name in taken)
+            raise CreationFailedError(_taken(name) for name in taken)
 
     async def _delete_job(self, jobset: types.JobSet, job: plan.JobRef) -> None:
         request = requests.delete(
@@ -121,7 +126,7 @@ class Executor:
             self._tell_failure(jobset, 'HeadlessServiceCreationFailed', _message(error))
             raise PassFailedError([error]) from error
 
-    async def _create_claims(self, jobset: types.JobSet, claims: Iterable[plan.Object]) -> None:
+    async def _create_claims(self, jobset: types.JobSet, claims: Iterable[plan.Object], *, careful: bool) -> None:
         failures: list[errors.ApiError] = []
         for claim in claims:
             request = requests.create(requests.CLAIMS, jobset.metadata.namespace, claim.body)
@@ -132,6 +137,8 @@ class Executor:
             except errors.ApiError as error:
                 self._tell_failure(jobset, 'PVCCreationFailed', _message(error))
                 failures.append(error)
+                if careful:
+                    break
         if failures:
             raise PassFailedError(failures)
 
@@ -158,7 +165,8 @@ class Executor:
             try:
                 self.seen.jobs.observe(await self.api.request(request, into=jobs.Job))
             except errors.AlreadyExists as error:
-                if await self._is_ours(jobset, child.name):
+                # A condition that is behind does no harm: a Job of ours comes with the watch.
+                if not is_noted(child) and await self._is_ours(jobset, child.name):
                     return
                 taken.append(child.name)
                 refused[child.name] = error
@@ -168,9 +176,18 @@ class Executor:
                 refused[child.name] = error
                 raise
 
-        scouts, others = _scouts(wanted)
-        failures = await _ramp(scouts, create, careful=careful, give_up=True)
-        failures = failures or await _ramp(others, create, careful=careful, give_up=True)
+        def is_noted(child: children.Child) -> bool:
+            return conflicts.is_noted(jobset.status, _named(child.name))
+
+        # Of the names that were taken when we last looked, one stands for all while it still is.
+        noted = tuple(child for child in wanted if is_noted(child)) if careful else ()
+        failures = await _ramp(noted[:1], create, careful=careful, give_up=True)
+        if taken:
+            taken.extend(child.name for child in noted[1:])
+        tried = noted if taken else noted[:1]
+        free = tuple(child for child in wanted if child not in tried)
+        for group in _scouts(free):
+            failures = failures or await _ramp(group, create, careful=careful, give_up=True)
         if refused:
             notes = (
                 f'job "{child.name}" creation failed with error: {_message(refused[child.name])}'
@@ -180,7 +197,7 @@ class Executor:
             self._tell_failure(jobset, 'JobCreationFailed', '\n'.join(notes))
         other = [failure for failure in failures if not isinstance(failure, errors.AlreadyExists)]
         if other:
-            raise PassFailedError(other)
+            raise CreationFailedError(other)
         return sorted(taken)
 
     async def _is_ours(self, jobset: types.JobSet, name: str) -> bool:
@@ -335,7 +352,6 @@ async def _fan_out(
     """
     queue = iter(items)
     failures: list[errors.ApiError] = []
-    lost: list[BaseException] = []
 
     async def work() -> None:
         for item in queue:
@@ -343,29 +359,29 @@ async def _fan_out(
                 await act(item)
             except errors.ApiError as error:
                 failures.append(error)
-                if give_up:
-                    return
             if failures and give_up:
                 return
 
-    if len(items) == 1:  # the usual case, and a task group is not free
+    if len(items) == 1:  # the usual case, and gathering is not free
         await work()
         return failures
-    try:
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(len(items), CONCURRENT_WRITES)):
-                group.create_task(work())
-    except* errors.NotLeading as group_of_them:
-        lost.extend(group_of_them.exceptions)
-    # Raised inside the clause it would be wrapped into a group again.
-    if lost:
-        raise lost[0]
+    # Not a task group: before Python 3.11.5 it forgets that its own task was cancelled when children fail at that very
+    # moment, which is what happens when the leadership is lost. Whoever still has a write to make is refused it then.
+    ends = await asyncio.gather(*(work() for _ in range(min(len(items), CONCURRENT_WRITES))), return_exceptions=True)
+    for end in ends:
+        if end is not None:
+            raise end
     return failures
 
 
 def _message(error: errors.ApiError) -> str:
     """The server's own words: what a user can act on."""
     return error.message or str(error)
+
+
+def _named(job: str) -> str:
+    """A Job as a condition names it."""
+    return f'Job "{job}"'
 
 
 def _taken(name: str) -> errors.AlreadyExists:

@@ -15,7 +15,7 @@ import platform
 import socket
 import ssl
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Final
 
 import aiohttp
@@ -55,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except auth.Misconfigured as error:
         logger.error('no way to log in to a cluster: %s', error)
         return BAD_CONFIGURATION
+    except _UnusableSettingsError as error:
+        logger.error('%s', error)
+        return BAD_CONFIGURATION
 
 
 async def _run(wanted: options.Options) -> int:
@@ -77,6 +80,10 @@ async def _log_in(kubeconfig: str | None) -> auth.Credentials:
             logger.warning('cannot log in: %s; trying again in %s s', error, pause)
             await asyncio.sleep(pause)
     raise AssertionError('patience has no end')
+
+
+class _UnusableSettingsError(Exception):
+    """What the configuration names cannot be had: a port, a certificate. The text says which setting it is."""
 
 
 class _Process:
@@ -138,6 +145,8 @@ class _Process:
 
         @kopf.on.probe(registry=registry, id='caches')
         async def caches(**_: object) -> str:
+            if self._manager.has_lost:
+                raise kopf.PermanentError('this replica has led and does so no more, and has not ended')
             return 'filled' if self._manager.is_synced else 'being filled'
 
         @kopf.on.cleanup(registry=registry)
@@ -204,17 +213,27 @@ class _Process:
                 serving.probe(f'/{wanted.settings.health.liveness_endpoint_name}', lambda: _alive(self._liveness)),
                 serving.probe(f'/{wanted.settings.health.readiness_endpoint_name}', self._ready),
             ]
-            served.push_async_callback((await serving.serve(routes, wanted.health)).cleanup)
+            runner = await _bound('health.healthProbeBindAddress', serving.serve(routes, wanted.health))
+            served.push_async_callback(runner.cleanup)
         if wanted.metrics is not None:
             more = self._webhooks.metrics if self._webhooks is not None else None
             route: list[web.RouteDef] = [serving.metrics_route(self._measured, self._api, more)]
             context = _metrics_tls(wanted.settings)
-            served.push_async_callback((await serving.serve(route, wanted.metrics, context)).cleanup)
+            runner = await _bound('metrics.bindAddress', serving.serve(route, wanted.metrics, context))
+            served.push_async_callback(runner.cleanup)
 
     async def _ready(self) -> str | None:
         if not self._manager.is_synced:
             return 'caches are being filled'
         return await self._webhooks.trouble() if self._webhooks is not None else None
+
+
+async def _bound(setting: str, serving_it: Awaitable[web.AppRunner]) -> web.AppRunner:
+    """What listens, once it does; the setting is to blame where it cannot."""
+    try:
+        return await serving_it
+    except OSError as error:
+        raise _UnusableSettingsError(f'{setting}: {error}') from error
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -264,6 +283,11 @@ def _metrics_tls(settings: configuration.Configuration) -> ssl.SSLContext:
         made = certificates.renew(None, certificates.Due.ALL, server_name='localhost', now=now)
         presenter.show(made.server)
     else:
-        certificate, key = (pathlib.Path(folder, name).read_bytes() for name in ('tls.crt', 'tls.key'))
-        presenter.show(certificates.Pair(certificate=certificate, key=key))
+        try:
+            certificate, key = (pathlib.Path(folder, name).read_bytes() for name in ('tls.crt', 'tls.key'))
+            presenter.show(certificates.Pair(certificate=certificate, key=key))
+        except (OSError, certificates.UnusableError) as error:
+            raise _UnusableSettingsError(
+                f'metrics.certDir: {folder}: {error}; put tls.crt and tls.key there, or set metrics.bindAddress to "0"'
+            ) from error
     return context

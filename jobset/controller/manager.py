@@ -59,6 +59,7 @@ class Manager:
         self._settings = settings
         self._measured = measured
         self._stopping = asyncio.Event()
+        self._has_led = False
         self._has_begun = False
         self._elector = self._make_elector(api, settings.leadership)
         writer = client.Client(
@@ -101,6 +102,11 @@ class Manager:
         return all(each.is_synced for each in self.world.caches)
 
     @property
+    def has_lost(self) -> bool:
+        """Whether this replica led once and does so no more: it should have ended by itself then."""
+        return self._has_led and not self.leads
+
+    @property
     def leads(self) -> bool:
         """Whether this replica may write."""
         return self._elector is None or self._elector.holds()
@@ -132,6 +138,7 @@ class Manager:
         await self.world.synced()
         if self._elector is not None:
             await self._elector.held()
+        self._has_led = True
         logger.info('caches are filled and this replica leads; passes begin')
         self._has_begun = True
         await self.queue.run(self._passes.handle, workers=self._settings.workers, grace=GRACE_SECONDS)

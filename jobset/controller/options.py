@@ -68,7 +68,7 @@ def read(arguments: Sequence[str] | None = None) -> Options:
             health=_address(given.health_probe_bind_address or settings.health.health_probe_bind_address),
             metrics=_address(given.metrics_bind_address or settings.metrics.bind_address),
             qps=_rate(connection.qps if given.kube_api_qps is None else given.kube_api_qps),
-            burst=connection.burst if given.kube_api_burst is None else given.kube_api_burst,
+            burst=_burst(connection.burst if given.kube_api_burst is None else given.kube_api_burst),
         )
     except OSError as error:
         raise UsageError(f'--config: {error}') from error
@@ -129,3 +129,9 @@ def _rate(qps: float | None) -> float | None:
     if qps == 0 or not math.isfinite(qps):
         raise UsageError(f'clientConnection.qps: {qps} is not a rate; leave it out, or give requests a second above 0')
     return qps
+
+
+def _burst(burst: int | None) -> int | None:
+    if burst is not None and burst < 1:
+        raise UsageError(f'clientConnection.burst: {burst} lets no request through; leave it out, or give at least 1')
+    return burst

@@ -1,15 +1,34 @@
 """One pass over one JobSet, from the caches to the cluster: gather facts, decide, carry out."""
 
+import dataclasses
 import datetime
 import logging
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from jobset.api import features, types
 from jobset.controller import executor, metrics, patterns, world
 from jobset.core import failure, plan, reconcile
-from jobset.kube import errors
+from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
+
+
+HOLD_BASE_SECONDS: Final = 0.1
+HOLD_FACTOR: Final = 3.0
+HOLD_CAP_SECONDS: Final = 60.0
+"""How long refused creations wait, longer with each refusal: six are tried in the first ten seconds."""
+
+
+TICK_SECONDS: Final = 0.001
+"""Less than this is not worth waiting for: clocks and sums of floats are no better."""
+
+
+class Hold(NamedTuple):
+    """Creations of a JobSet that wait: until when on the monotonic clock, after how many refusals in a row."""
+
+    until: float
+    refusals: int
 
 
 class Passes:
@@ -35,6 +54,7 @@ class Passes:
         self._monotonic = monotonic
         self._matcher = patterns.Matcher()
         self._told: dict[world.Key, set[tuple[str, str, str]]] = {}
+        self._held: dict[world.Key, Hold] = {}
 
     async def handle(self, key: world.Key) -> float | None:
         """Make one pass; returns after how many seconds to make the next although nothing changes.
@@ -59,27 +79,48 @@ class Passes:
         if jobset is None:
             self._measured.forget(*key)
             self._told.pop(key, None)
+            self._held.pop(key, None)
             return None
         now = self._clock()
-        wanted = reconcile.reconcile(await self._facts(jobset), now)
+        wanted = self._without_held(key, reconcile.reconcile(await self._facts(jobset), now))
         if wanted.is_empty:
             return wanted.again_after_seconds
-        await self._writer.carry_out(jobset, wanted, now, careful=self._failures(key) > 0)
+        careful = self._failures(key) > 0 or key in self._held
+        try:
+            await self._writer.carry_out(jobset, wanted, now, careful=careful)
+        except executor.CreationFailedError as error:
+            if not error.is_outage:
+                self._hold(key)
+            raise
+        if wanted.create:
+            self._held.pop(key, None)
         self._count_end(jobset, wanted)
         return wanted.again_after_seconds
 
-    async def _facts(self, jobset: types.JobSet) -> reconcile.Facts:
-        """What is known of the JobSet, with the questions answered that deciding will ask.
+    def holds(self, key: world.Key) -> bool:
+        """Whether creations of that JobSet wait, because the server has refused some."""
+        return key in self._held
 
-        Finding an answer lets other things happen, so the rest is gathered after it; a failure that appears meanwhile
-        changes the family and so brings a pass of its own.
+    def _without_held(self, key: world.Key, wanted: plan.Plan) -> plan.Plan:
+        """The plan without creations that must wait, because the server has just refused them.
+
+        Changes of other Jobs bring passes at any rate, and must not bring the same refusal each time.
         """
-        kin = self._seen.family(jobset)
-        questions = failure.questions(jobset, kin.current(jobset.status.restarts).failed.values())
-        answers = self._matcher.known(questions)
-        if answers is None:
-            await self._matcher.answer(questions, tell=lambda reason, note: self._tell_once(jobset, reason, note))
-            answers = self._matcher.known(questions) or {}
+        hold = self._held.get(key)
+        left = hold.until - self._monotonic() if hold is not None else 0
+        if left < TICK_SECONDS or not wanted.create:
+            return wanted
+        again = wanted.again_after_seconds
+        return dataclasses.replace(wanted, create=(), again_after_seconds=left if again is None else min(left, again))
+
+    def _hold(self, key: world.Key) -> None:
+        refusals = self._held[key].refusals if key in self._held else 0
+        pause = backoff.delay(refusals, base=HOLD_BASE_SECONDS, factor=HOLD_FACTOR, cap=HOLD_CAP_SECONDS)
+        self._held[key] = Hold(until=self._monotonic() + pause, refusals=refusals + 1)
+
+    async def _facts(self, jobset: types.JobSet) -> reconcile.Facts:
+        """What is known of the JobSet, with the questions answered that deciding will ask."""
+        answers = await self._answers(jobset)
         return reconcile.Facts(
             jobset=jobset,
             family=self._seen.family(jobset),
@@ -88,6 +129,20 @@ class Passes:
             answers=answers,
             gates=self._gates,
         )
+
+    async def _answers(self, jobset: types.JobSet) -> dict[failure.Question, bool]:
+        """Answers about all Jobs that have failed by now.
+
+        More may fail while an answer is sought, and ask more: a question without an answer would count as no match.
+        """
+        answers: dict[failure.Question, bool] = {}
+        while True:
+            cohort = self._seen.family(jobset).current(jobset.status.restarts)
+            asked = failure.questions(jobset, cohort.failed.values())
+            if asked <= answers.keys():
+                return answers
+            found = self._matcher.answer(asked, tell=lambda reason, note: self._tell_once(jobset, reason, note))
+            answers.update(await found)
 
     def _tell_once(self, jobset: types.JobSet, reason: str, note: str) -> None:
         """Warn of a pattern, once for each JobSet: the pattern will be met again at each failure."""

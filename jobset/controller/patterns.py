@@ -7,7 +7,7 @@ what has no answer counts as no match.
 import asyncio
 import collections
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from jobset import re2
@@ -25,27 +25,28 @@ class Matcher:
     def __init__(self) -> None:
         self._answers: collections.OrderedDict[failure.Question, bool] = collections.OrderedDict()
 
-    def known(self, questions: Iterable[failure.Question]) -> Mapping[failure.Question, bool] | None:
-        """The answers to all questions; None while one of them is open."""
-        known: dict[failure.Question, bool] = {}
-        for question in questions:
-            answer = self._answers.get(question)
-            if answer is None:
-                return None
-            self._answers.move_to_end(question)
-            known[question] = answer
-        return known
+    async def answer(
+        self,
+        questions: Iterable[failure.Question],
+        *,
+        tell: Callable[[str, str], None],
+    ) -> dict[failure.Question, bool]:
+        """The answers to all questions. Other things happen meanwhile only where one is not known yet.
 
-    async def answer(self, questions: Iterable[failure.Question], *, tell: Callable[[str, str], None]) -> None:
-        """Find and remember the answers. ``tell`` is called with reason and note for each pattern that is no use."""
+        ``tell`` is called with reason and note for each pattern that is no use.
+        """
+        found: dict[failure.Question, bool] = {}
         for question in sorted(questions):
             if question not in self._answers:
                 answer, trouble = await asyncio.to_thread(_matches, question)
                 self._answers[question] = answer
                 if trouble is not None:
                     tell(*trouble)
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
+            self._answers.move_to_end(question)
+            found[question] = self._answers[question]
+            while len(self._answers) > _REMEMBERED:
+                self._answers.popitem(last=False)
+        return found
 
 
 def _matches(question: failure.Question) -> tuple[bool, tuple[str, str] | None]:

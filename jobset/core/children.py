@@ -4,6 +4,7 @@ Source: JobSet API, naming of child Jobs: ``<jobset>-<replicated job>-<index>``.
 would be too long are refused at admission.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from jobset.api import types
@@ -17,10 +18,8 @@ class Child(NamedTuple):
     job_index: int
 
 
-def expected(jobset: types.JobSet) -> tuple[tuple[Child, ...], ...]:
-    """All wanted Jobs, one tuple for each replicated job, both in order."""
-    prefix = jobset.metadata.name
-    return tuple(
-        tuple(Child(f'{prefix}-{job.name}-{index}', position, index) for index in range(job.count))
-        for position, job in enumerate(jobset.spec.replicated_jobs)
-    )
+def wanted(jobset: types.JobSet, position: int) -> Iterator[Child]:
+    """The Jobs of the replicated job at ``position``, in order. Made one by one: there may be two thousand million."""
+    job = jobset.spec.replicated_jobs[position]
+    prefix = f'{jobset.metadata.name}-{job.name}'
+    return (Child(f'{prefix}-{index}', position, index) for index in range(job.count))

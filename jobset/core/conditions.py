@@ -62,8 +62,16 @@ def timestamp(now: datetime.datetime) -> str:
 
 
 def parsed(time: str) -> datetime.datetime:
-    """The aware time that a ``metav1.Time`` says."""
-    return datetime.datetime.fromisoformat(time)
+    """The aware time that a ``metav1.Time`` says.
+
+    Raises:
+        plan.PassStoppedError: it says none, though the schema let it in.
+    """
+    try:
+        moment = datetime.datetime.fromisoformat(time)
+    except ValueError as error:
+        raise plan.PassStoppedError(f'{time!r} is not a time ({error}); correct the condition that has it') from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 def find(status: types.Status, kind: str) -> types.Condition | None:

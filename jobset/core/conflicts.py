@@ -26,6 +26,12 @@ def noted(wanted: types.Status, objects: Sequence[str], now: datetime.datetime) 
     return wanted if conflict is None else msgspec.structs.replace(wanted, conditions=conflict)
 
 
+def is_noted(stored: types.Status, obj: str) -> bool:
+    """Whether the status names the object as one in the way."""
+    noted = conditions.find(stored, conditions.NAME_CONFLICT)
+    return noted is not None and noted.is_true and obj in noted.message
+
+
 def review_service(draft: status.Draft, jobset: types.JobSet, seen: network.Service) -> bool:
     """Whether the Service under our name does not resolve our pods; notes it in the draft."""
     controller = seen.metadata.controller

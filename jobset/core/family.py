@@ -10,11 +10,19 @@ decides. ``deletionTimestamp``, ``FailureTarget``, ``SuccessCriteriaMet`` and ``
 """
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from jobset.api import jobs, types
 from jobset.core import children
+
+MOST_AT_ONCE: Final = 10_000
+"""Jobs of a replicated job that one pass makes at most; the changes that it makes bring the next pass.
+
+A number of replicas that nobody could ever run must not take the controller's memory, which serves everybody.
+"""
 
 _ATTEMPT = re.compile(r'[+-]?[0-9]+', re.ASCII)
 
@@ -96,8 +104,8 @@ class Family:
         """Jobs whose attempt cannot be told: while there is one, nothing is decided."""
 
         self._membership = 0
-        self._expected: tuple[tuple[str, int], tuple[tuple[children.Child, ...], ...]] | None = None
-        self._missing: tuple[tuple[int, int], tuple[tuple[children.Child, ...], ...]] | None = None
+        self._missing_at: tuple[int, int] | None = None
+        self._missing: dict[int, tuple[children.Child, ...]] = {}
 
     def put(self, job: jobs.Job) -> None:
         """A Job was observed, for the first time or changed."""
@@ -147,21 +155,18 @@ class Family:
         """The attempts before the running one of which Jobs are left."""
         return (cohort for attempt, cohort in self.cohorts.items() if attempt < restarts)
 
-    def missing(self, jobset: types.JobSet) -> tuple[tuple[children.Child, ...], ...]:
-        """The wanted Jobs under whose names we have none, by replicated job.
+    def missing(self, jobset: types.JobSet, position: int) -> tuple[children.Child, ...]:
+        """The wanted Jobs of a replicated job under whose names we have none: the first :data:`MOST_AT_ONCE` of them.
 
         Only membership and the spec decide this, so the answer is kept until one of them changes.
         """
-        wanted_at = (jobset.metadata.uid, jobset.metadata.generation)
-        if self._expected is None or self._expected[0] != wanted_at:
-            self._expected, self._missing = (wanted_at, children.expected(jobset)), None
-        missing_at = (jobset.metadata.generation, self._membership)
-        if self._missing is None or self._missing[0] != missing_at:
-            lists = tuple(
-                tuple(child for child in wanted if child.name not in self.jobs) for wanted in self._expected[1]
-            )
-            self._missing = (missing_at, lists)
-        return self._missing[1]
+        moment = (jobset.metadata.generation, self._membership)
+        if self._missing_at != moment:
+            self._missing_at, self._missing = moment, {}
+        if position not in self._missing:
+            absent = (child for child in children.wanted(jobset, position) if child.name not in self.jobs)
+            self._missing[position] = tuple(itertools.islice(absent, MOST_AT_ONCE))
+        return self._missing[position]
 
 
 def attempt_of(job: jobs.Job) -> int | None:

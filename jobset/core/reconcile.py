@@ -159,7 +159,6 @@ def _to_create(
     jobset = facts.jobset
     policy = jobset.spec.failure_policy
     blocking = policy is not None and policy.restart_strategy == types.RestartStrategy.BLOCKING_RECREATE
-    missing = facts.family.missing(jobset)
     replicated_jobs = jobset.spec.replicated_jobs
     created: list[children.Child] = []
     in_order = startup.in_order(jobset) and not jobset.suspended
@@ -169,7 +168,7 @@ def _to_create(
         if in_order and startup.is_started(job, cohort):
             continue
         if not (blocking and blocked):
-            created.extend(missing[position])
+            created.extend(facts.family.missing(jobset, position))
         if in_order:
             draft.set(conditions.IN_ORDER_IN_PROGRESS)
             break
@@ -188,8 +187,11 @@ def _missing_service(facts: Facts) -> plan.Object | None:
 def _review_names(facts: Facts, draft: status.Draft, *, tries: bool) -> None:
     """Note a Service of somebody else that does not serve the set, and the end of conflicts that there were.
 
-    While the set ``tries`` to make Jobs, or waits for names of its own to become free, nobody knows which are taken.
+    While the set ``tries`` to make Jobs, or waits for names of its own to become free, nobody knows which are taken:
+    what was noted before stays.
     """
+    if tries and conditions.is_true(draft.current, conditions.NAME_CONFLICT):
+        return
     seen = facts.service if network.is_enabled(facts.jobset) else None
     if seen is not None and conflicts.review_service(draft, facts.jobset, seen):
         return

@@ -16,5 +16,5 @@ def seconds_left(jobset: types.JobSet, now: datetime.datetime) -> float | None:
     ending = conditions.terminal(jobset.status)
     if ttl is None or ending is None:
         return None
-    finished_at = conditions.parsed(ending.last_transition_time)
-    return (finished_at + datetime.timedelta(seconds=ttl) - now).total_seconds()
+    # In this order nothing can overflow, however far away the time is.
+    return (conditions.parsed(ending.last_transition_time) - now).total_seconds() + ttl

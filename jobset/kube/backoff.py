@@ -14,10 +14,21 @@ class Backoff:
         self._failures = 0
 
     def next(self, *, at_least: float = 0, cap: float | None = None) -> float:
-        """Seconds to wait after one more failure: not less than ``at_least``; ``cap`` lowers the usual one."""
-        wait = delay(self._failures, base=self._base, factor=self._factor, cap=min(self._cap, cap or self._cap))
-        self._failures += 1
+        """Seconds to wait after one more failure: not less than ``at_least``; ``cap`` lowers the usual one.
+
+        It is given where something came through in spite of the failure. Then the waiting times go on from there: the
+        next failure without it must not pay for all those before.
+        """
+        limit = min(self._cap, cap or self._cap)
+        wait = min(limit, self._delay(self._failures))
+        if cap is None or wait < limit:
+            self._failures += 1
+        else:
+            self._failures = next(count for count in range(self._failures + 1) if self._delay(count) >= limit)
         return jittered(max(at_least, wait), self._jitter)
+
+    def _delay(self, failures: int) -> float:
+        return delay(failures, base=self._base, factor=self._factor, cap=self._cap)
 
     def reset(self) -> None:
         """Forgets the failures."""

@@ -91,6 +91,9 @@ class Invalid(ApiError):
 class RetryLater(ApiError):
     """The request may succeed unchanged, later."""
 
+    is_outage = False
+    """Whether it failed for want of a server that answers, so that it says nothing about the request."""
+
 
 class TooManyRequests(RetryLater):
     """429: the server did not look at the request."""
@@ -102,6 +105,8 @@ class ServerError(RetryLater):
 
 class Unreachable(RetryLater):
     """No complete answer: refused, cut or timed out. ``sent`` tells whether the server may have seen the request."""
+
+    is_outage = True
 
     def __init__(self, message: str, *, where: str = '', sent: bool) -> None:
         super().__init__(0, type(self).__name__, message, where=where)

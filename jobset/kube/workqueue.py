@@ -46,6 +46,9 @@ class Pacing:
     cap: float = 60
     """Seconds that a delay has at most: so long an object may stay behind after its trouble is over."""
 
+    outage_cap: float = 10
+    """Seconds that it has at most while the server cannot be reached: when it is back, that is nobody's fault."""
+
     jitter: float = 0.1
     """By how much of itself a delay is longer at random."""
 
@@ -140,12 +143,12 @@ class WorkQueue(Generic[K]):
             alarm.handle.cancel()
         self._alarms[key] = _Alarm(at, loop.call_at(at, self._ring, key))
 
-    def retry(self, key: K, *, at_least: float = 0) -> None:
+    def retry(self, key: K, *, at_least: float = 0, is_outage: bool = False) -> None:
         """Counts a failure, and asks for a pass after the delay that follows from all of them, in seconds."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         self._metrics.retried()
-        self.add_after(key, self._delay(failures, at_least))
+        self.add_after(key, self._delay(failures, at_least, self._pacing.outage_cap if is_outage else self._pacing.cap))
 
     def forget(self, key: K) -> None:
         """Lets the delays of a key start anew."""
@@ -208,8 +211,10 @@ class WorkQueue(Generic[K]):
         except Exception as error:
             # Whatever a pass raises, the key must not be lost.
             self._on_error(key, error)
-            wait = error.retry_after if isinstance(error, errors.RetryLater) else None
-            self.retry(key, at_least=wait or 0)
+            later = error if isinstance(error, errors.RetryLater) else None
+            self.retry(
+                key, at_least=(later and later.retry_after) or 0, is_outage=later is not None and later.is_outage
+            )
         else:
             self.forget(key)
             if again is not None:
@@ -246,9 +251,9 @@ class WorkQueue(Generic[K]):
         del self._alarms[key]
         self.add(key)
 
-    def _delay(self, failures: int, at_least: float) -> float:
+    def _delay(self, failures: int, at_least: float, cap: float) -> float:
         pacing = self._pacing
-        delay = backoff.delay(failures, base=pacing.base, factor=pacing.factor, cap=pacing.cap)
+        delay = backoff.delay(failures, base=pacing.base, factor=pacing.factor, cap=cap)
         return backoff.jittered(max(delay, at_least), pacing.jitter)
 
     @staticmethod

@@ -219,6 +219,59 @@ async def test_foreign_job_is_named_in_condition_and_event_and_never_touched(own
     assert sorted(one.seen.family(jobset).jobs) == ['js-a-0', 'js-a-2']
 
 
+async def _in_conflict(one: bench.Bench, count: int) -> types.JobSet:
+    """The JobSet after a pass that found so many Jobs of somebody else."""
+    jobset = one.apply(build.part('a', 4))
+    for index in range(count):
+        one.add('jobs', f'js-a-{index}')
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(create=some(4)))
+    one.line.heard.clear()
+    return one.look()
+
+
+async def test_of_names_that_are_known_to_be_taken_one_is_tried() -> None:
+    one = bench.Bench()
+    jobset = await _in_conflict(one, 3)
+    before = one.stored()
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(create=some(3)), careful=True)
+
+    assert one.line.told() == ['POST jobs js-a-0']
+    assert one.stored() == before
+
+
+async def test_all_are_tried_again_once_the_first_of_them_is_free() -> None:
+    one = bench.Bench()
+    jobset = await _in_conflict(one, 3)
+    one.server.release('jobs', 'js-a-0')
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(create=some(3)), careful=True)
+
+    assert one.line.told() == [
+        'POST jobs js-a-0',
+        'POST jobs js-a-1',
+        'POST jobs js-a-2',
+        'PUT jobsets js status',
+    ]
+    found = one.condition('NameConflict')
+    assert found is not None
+    assert 'Job "js-a-1", Job "js-a-2";' in found['message']
+
+
+async def test_careful_pass_ends_at_the_first_claim_that_is_refused() -> None:
+    one = bench.Bench()
+    jobset = one.apply(build.part('a'))
+    one.line.refuse = bench.failing('POST persistentvolumeclaims', bench.forbidden)
+
+    with pytest.raises(executor.PassFailedError):
+        await carry_out(one, jobset, plan.Plan(claims=(named('a-js'), named('b-js'))), careful=True)
+
+    assert one.line.told() == ['POST persistentvolumeclaims a-js']
+
+
 async def test_foreign_job_that_goes_while_we_look_is_no_conflict() -> None:
     one = bench.Bench()
     jobset = one.apply(build.part('a'))

@@ -204,6 +204,7 @@ async def test_clear_conflict_is_told_as_over() -> None:
     one.server.release('jobs', 'js-a-0')
 
     # The condition goes once our own Job is there, not when the name was seen to be free.
+    one.time.advance(one.time.seconds + passes.HOLD_CAP_SECONDS)
     await one.passes.handle(bench.KEY)
     await one.passes.handle(bench.KEY)
 
@@ -222,3 +223,36 @@ async def test_clear_conflict_is_told_as_over() -> None:
 )
 def test_only_our_own_defects_are_worth_a_trace(error: BaseException, traced: bool) -> None:
     assert passes.is_worth_a_trace(error) is traced
+
+
+async def test_refused_creations_wait_whatever_else_changes() -> None:
+    """A sibling that changes brings a pass, and must not bring the same refusal each time."""
+    one = bench.Bench()
+    one.apply(build.part('a'))
+    one.line.refuse = bench.failing('POST jobs', bench.invalid)
+    again: list[float | None] = []
+
+    for pause in (0, 0.04, 0.04, 0.04, 0.1, 0.3):
+        one.time.advance(one.time.seconds + pause)
+        try:
+            again.append(await one.passes.handle(bench.KEY))
+        except executor.CreationFailedError:
+            again.append(-1)
+
+    # The first refusal holds for 0.1 s, the second for 0.3 s.
+    assert [wait if wait is None else round(wait, 2) for wait in again] == [-1, 0.06, 0.02, -1, 0.2, -1]
+    assert one.line.told().count('POST jobs js-a-0') == 3
+
+
+async def test_held_creations_are_tried_at_once_after_an_outage() -> None:
+    one = bench.Bench()
+    one.apply(build.part('a'))
+    one.line.refuse = bench.failing('POST jobs', lambda where: errors.Unreachable('refused', where=where, sent=False))
+    with pytest.raises(executor.CreationFailedError) as failed:
+        await one.passes.handle(bench.KEY)
+    one.line.refuse = lambda request: None
+
+    await one.passes.handle(bench.KEY)
+
+    assert failed.value.is_outage
+    assert one.line.told().count('POST jobs js-a-0') == 2

@@ -9,35 +9,34 @@ from jobset.core.failure import Question
 YES, NO = Question('^out of', 'out of memory'), Question('^out of', 'ran out of memory')
 
 
-async def answers(matcher: patterns.Matcher, *questions: Question) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = []
-    await matcher.answer(questions, tell=lambda reason, note: told.append((reason, note)))
-    return told
+Told = list[tuple[str, str]]
+
+
+async def answers(matcher: patterns.Matcher, *questions: Question) -> tuple[dict[Question, bool], Told]:
+    told: Told = []
+    return await matcher.answer(questions, tell=lambda reason, note: told.append((reason, note))), told
 
 
 async def test_open_question_is_answered_and_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = patterns.Matcher()
 
-    before = matcher.known([YES, NO])
-    told = await answers(matcher, YES, NO)
+    first = await answers(matcher, YES, NO)
     monkeypatch.setattr(re2, 'compile', None)
-    await answers(matcher, YES, NO)
+    second = await answers(matcher, YES, NO)
 
-    assert before is None
-    assert told == []
-    assert matcher.known([YES, NO]) == {YES: True, NO: False}
+    assert first == second == ({YES: True, NO: False}, [])
 
 
 async def test_no_questions_need_no_answers() -> None:
-    assert patterns.Matcher().known([]) == {}
+    assert await answers(patterns.Matcher()) == ({}, [])
 
 
 async def test_bad_pattern_matches_nothing_and_is_told() -> None:
-    matcher, bad = patterns.Matcher(), Question('a(?!b)', 'ac')
+    bad = Question('a(?!b)', 'ac')
 
-    told = await answers(matcher, bad)
+    found, told = await answers(patterns.Matcher(), bad)
 
-    assert matcher.known([bad]) == {bad: False}
+    assert found == {bad: False}
     assert [reason for reason, _ in told] == ['FailurePolicyPatternInvalid']
     assert told[0][1].startswith("failure policy pattern 'a(?!b)' is skipped: ")
 
@@ -48,24 +47,23 @@ async def test_pattern_that_takes_too_long_matches_nothing_and_is_told(monkeypat
             raise re2.MatchTimeout(text)
 
     monkeypatch.setattr(re2, 'compile', lambda pattern: Endless())
-    matcher = patterns.Matcher()
 
-    told = await answers(matcher, YES)
+    found = await answers(patterns.Matcher(), YES)
 
-    assert matcher.known([YES]) == {YES: False}
-    assert told == [
-        ('FailurePolicyPatternTimeout', "failure policy pattern '^out of' took too long, it is skipped"),
-    ]
+    note = "failure policy pattern '^out of' took too long, it is skipped"
+    assert found == ({YES: False}, [('FailurePolicyPatternTimeout', note)])
 
 
-async def test_oldest_answers_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_more_questions_than_are_remembered_are_all_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, '_REMEMBERED', 2)
     matcher = patterns.Matcher()
     third = Question('x', 'x')
 
-    await answers(matcher, YES, NO)
-    matcher.known([YES])
-    await answers(matcher, third)
+    found, _ = await answers(matcher, YES, NO, third)
+    monkeypatch.setattr(re2, 'compile', None)
+    remembered = await answers(matcher, NO, third)
 
-    assert matcher.known([NO]) is None
-    assert matcher.known([YES, third]) == {YES: True, third: True}
+    assert found == {YES: True, NO: False, third: True}
+    assert remembered == ({NO: False, third: True}, [])
+    with pytest.raises(TypeError):  # this one has to be found anew
+        await answers(matcher, YES)

@@ -22,10 +22,12 @@ from tests.core import build
     ],
 )
 def test_expected(parts: tuple[build.Manifest, ...], expected: tuple[tuple[children.Child, ...], ...]) -> None:
-    assert children.expected(build.jobset(*parts)) == expected
+    jobset = build.jobset(*parts)
+
+    assert tuple(tuple(children.wanted(jobset, position)) for position in range(len(parts))) == expected
 
 
 def test_names_are_never_shortened() -> None:
     jobset = build.jobset(build.part('w' * 60, 1), metadata={'name': 'j' * 60})
 
-    assert children.expected(jobset)[0][0].name == f'{"j" * 60}-{"w" * 60}-0'
+    assert next(children.wanted(jobset, 0)).name == f'{"j" * 60}-{"w" * 60}-0'

@@ -37,6 +37,29 @@ def test_noted(objects: list[str], message: str) -> None:
     assert conflicts.noted(wanted, objects, NOW) == types.Status(restarts=3, conditions=(_conflict(message),))
 
 
+@pytest.mark.parametrize(
+    ('condition', 'obj', 'noted'),
+    [
+        pytest.param(_conflict('Job "js-a-1", Job "js-a-2"'), 'Job "js-a-2"', True, id='one of two'),
+        pytest.param(_conflict('Job "js-a-11"'), 'Job "js-a-1"', False, id='a longer name'),
+        pytest.param(
+            build.condition('NameConflict', holds=False, reason='NamesAreFree', message='Job "js-a-1"'),
+            'Job "js-a-1"',
+            False,
+            id='a conflict that is over',
+        ),
+        pytest.param(
+            build.condition('Failed', holds=True, reason='x', message='Job "js-a-1"'),
+            'Job "js-a-1"',
+            False,
+            id='another condition',
+        ),
+    ],
+)
+def test_is_noted(condition: types.Condition, obj: str, noted: bool) -> None:
+    assert conflicts.is_noted(types.Status(conditions=(condition,)), obj) is noted
+
+
 def test_the_same_conflict_is_noted_once() -> None:
     once = conflicts.noted(types.Status(), ['Job "js-a-0"'], build.at(1))
 

@@ -11,7 +11,7 @@ L, P = 'jobset.sigs.k8s.io', 'alpha.jobset.sigs.k8s.io'
 
 
 def _built(jobset: types.JobSet, position: int = 0, job_index: int = 0) -> build.Manifest:
-    child = children.expected(jobset)[position][job_index]
+    child = tuple(children.wanted(jobset, position))[job_index]
     found: build.Manifest = msgspec.json.decode(msgspec.json.encode(jobs.Factory(jobset).build(child)))
     return found
 
@@ -300,7 +300,7 @@ def test_a_template_that_says_nothing_is_built_all_the_same(template: build.Mani
 
 def test_jobs_do_not_share_what_differs() -> None:
     factory = jobs.Factory(build.jobset(build.part('a', 2)))
-    first, second = children.expected(build.jobset(build.part('a', 2)))[0]
+    first, second = children.wanted(build.jobset(build.part('a', 2)), 0)
 
     made = factory.build(first)
     factory.build(second)

@@ -122,8 +122,9 @@ class Incarnation:
             base, factor, cap = _PAUSE
             self.alarms[key] = self._time.seconds + min(cap, base * factor ** min(failures - 1, 20))
             return False
-        self.failures.pop(key, None)
-        self.stopped.pop(key, None)
+        if not self._passes.holds(key):
+            self.failures.pop(key, None)
+            self.stopped.pop(key, None)
         if again is not None:
             self.alarms[key] = self._time.seconds + again
         return True
