@@ -45,11 +45,11 @@ golden: $(READY)  ## the recorded behaviour of the Go controller, on a real API 
 
 .PHONY: e2e
 e2e: $(READY)  ## samples and scenarios in real pods on a real cluster
-	$(PY) -m pytest -q e2e/tests
+	$(PY) -m pytest -q e2e/tests e2e/soak
 
 .PHONY: soak
 soak: $(READY)  ## the long checks in full: kills, faults, random scenarios, differential runs
-	JOBSET_SOAK=1 $(PY) -m pytest -q --timeout 7200 tests e2e/tests e2e/soak
+	JOBSET_SOAK=1 $(PY) -m pytest -q --timeout 7200 tests e2e/tests e2e/soak e2e/cluster
 
 .PHONY: bench
 bench: $(READY)  ## speed as ratios to the raw limit of the API server

@@ -264,8 +264,10 @@ class Weather:
             self._stalls -= 1
             return StallStream(pieces)
         if self._chance.random() < REFUSED_WATCHES:
-            return self._chance.choice([Refuse(410, 'Expired'), *REFUSALS[1:], Drop()])
-        return self._chance.choice([CutStream(pieces), ExpireStream(pieces)])
+            refused: list[Fault] = [Refuse(410, 'Expired'), *REFUSALS[1:], Drop()]
+            return self._chance.choice(refused)
+        streams: list[Fault] = [CutStream(pieces), ExpireStream(pieces)]
+        return self._chance.choice(streams)
 
     def _of_request(self, seen: Seen) -> Fault:
         choices: list[Fault] = [*REFUSALS[seen.method == 'GET' :], Drop(), Lose(), Truncate(), Delay(0.5)]

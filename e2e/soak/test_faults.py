@@ -21,14 +21,15 @@ from e2e.soak.killing import ARGUMENTS
 from e2e.soak.load import Load
 from e2e.soak.server import Object, Server, connected, told
 
-WANTED: Final = 3000 if IN_FULL else 150
+WANTED: Final = 1500 if IN_FULL else 150
 """Faults after which the weather clears up."""
 
 ALL: Final = {
     *(f'Refuse{code}' for code in (409, 410, 429, 500, 503)),
-    *('Drop', 'Lose', 'Truncate', 'Delay', 'CutStream', 'ExpireStream', 'StallStream'),
+    *('Drop', 'Lose', 'Truncate', 'Delay', 'CutStream', 'ExpireStream'),
+    *(('StallStream',) if IN_FULL else ()),
 }
-STALLS: Final = 6 if IN_FULL else 1
+STALLS: Final = 4 if IN_FULL else 0
 
 FIRST_SECONDS: Final = 10
 MOST_AT_FIRST: Final = 20

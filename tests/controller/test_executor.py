@@ -1,5 +1,6 @@
 """What the executor writes, in which order, and what each refusal means to it."""
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 from typing import Any
@@ -10,9 +11,12 @@ import pytest
 from jobset.api import types
 from jobset.controller import executor
 from jobset.core import children, plan
-from jobset.kube import errors
+from jobset.kube import errors, workqueue
 from tests.controller import bench
 from tests.core import build
+
+SECONDS = 10
+"""More than anything here takes."""
 
 A0 = children.Child('js-a-0', 0, 0)
 EVENT = plan.Event(plan.EventType.NORMAL, 'Told', 'a story')
@@ -510,3 +514,29 @@ async def test_deletions_are_in_the_foreground_and_name_the_uid() -> None:
         ('Foreground', {'uid': old.uid}),
         ('Foreground', {'uid': jobset.metadata.uid}),
     ]
+
+
+@pytest.mark.parametrize('ticks', range(6))
+async def test_an_end_at_the_moment_of_the_loss_is_an_end(ticks: int) -> None:
+    """Whoever sees the loss of the leadership first ends all work; that the next writes are refused must not undo it."""
+    lost = asyncio.Event()
+
+    async def write(_: int) -> None:
+        await lost.wait()
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        raise errors.NotLeading('lost')
+
+    queue: workqueue.WorkQueue[str] = workqueue.WorkQueue()
+
+    async def handle(_: str) -> None:
+        lost.set()
+        await executor._fan_out((1, 2, 3), write, give_up=True)
+
+    queue.add('js')
+    work = asyncio.create_task(queue.run(handle, workers=1))
+    await lost.wait()
+    work.cancel()
+    done, _ = await asyncio.wait({work}, timeout=SECONDS)
+
+    assert [task.cancelled() for task in done] == [True]
