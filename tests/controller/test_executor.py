@@ -518,7 +518,7 @@ async def test_deletions_are_in_the_foreground_and_name_the_uid() -> None:
 
 @pytest.mark.parametrize('ticks', range(6))
 async def test_an_end_at_the_moment_of_the_loss_is_an_end(ticks: int) -> None:
-    """Whoever sees the loss of the leadership first ends all work; that the next writes are refused must not undo it."""
+    """Whoever sees the loss of the leadership ends all work; that the next writes are refused must not undo it."""
     lost = asyncio.Event()
 
     async def write(_: int) -> None:
