@@ -60,15 +60,19 @@ async def runs(kubeconfig: str, namespace: str) -> None:
             await asyncio.sleep(0.1)
 
 
-def test_missing_definition_is_named_and_waited_for(kubectl: Kubectl, tmp_path: pathlib.Path) -> None:
+def test_missing_definition_is_named_and_waited_for(
+    kubectl: Kubectl, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kubectl('delete', 'crd', keys.CRD_NAME)
     with started(kubectl.kubeconfig, tmp_path) as one:
         said = 'the server does not have jobsets.jobset.x-k8s.io (v1alpha2); install the definition; waiting'
         until(lambda: said in messages(one), what=f'the log has: {said}')
         assert one.process is not None
         assert one.process.poll() is None
-        with pytest.raises(controller.NotReadyError, match='caches are being filled'):
-            _ready(one)
+        with monkeypatch.context() as hurry:
+            hurry.setattr(controller, 'READY_SECONDS', 1)
+            with pytest.raises(controller.NotReadyError, match='caches are being filled'):
+                one.wait_until_ready()
 
         kubectl('apply', '--server-side', '-k', str(golden.ROOT / 'crds'))
 
@@ -119,16 +123,6 @@ def test_keys_of_the_kubeconfig_are_in_no_log(kubectl: Kubectl, tmp_path: pathli
         lines = [line for line in secret.splitlines() if len(line) > 20 and '-----' not in line]
         assert lines
         assert [line for line in lines if line in log] == []
-
-
-def _ready(one: controller.Controller) -> None:
-    """Look once whether it is ready. Raises NotReadyError."""
-    controller_seconds = controller.READY_SECONDS
-    try:
-        controller.READY_SECONDS = 1  # type: ignore[misc]
-        one.wait_until_ready()
-    finally:
-        controller.READY_SECONDS = controller_seconds  # type: ignore[misc]
 
 
 def _kubeconfig(kubectl: Kubectl, folder: pathlib.Path, token: str) -> str:

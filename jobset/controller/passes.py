@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from jobset.api import features, types
 from jobset.controller import executor, metrics, patterns, world
-from jobset.core import failure, plan, reconcile
+from jobset.core import conditions, failure, plan, reconcile
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class Passes:
             self._held.pop(key, None)
             return None
         now = self._clock()
-        wanted = self._without_held(key, reconcile.reconcile(await self._facts(jobset), now))
+        wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset), now))
         if wanted.is_empty:
             return wanted.again_after_seconds
         careful = self._failures(key) > 0 or key in self._held
@@ -101,17 +101,22 @@ class Passes:
         """Whether creations of that JobSet wait, because the server has refused some."""
         return key in self._held
 
-    def _without_held(self, key: world.Key, wanted: plan.Plan) -> plan.Plan:
+    def _without_held(self, key: world.Key, jobset: types.JobSet, wanted: plan.Plan) -> plan.Plan:
         """The plan without creations that must wait, because the server has just refused them.
 
-        Changes of other Jobs bring passes at any rate, and must not bring the same refusal each time.
+        Changes of other Jobs bring passes at any rate, and must not bring the same refusal each time. As in the pass
+        that was refused, what comes after creations is not done either; only a conflict of names does not stop that.
         """
         hold = self._held.get(key)
         left = hold.until - self._monotonic() if hold is not None else 0
         if left < TICK_SECONDS or not wanted.create:
             return wanted
         again = wanted.again_after_seconds
-        return dataclasses.replace(wanted, create=(), again_after_seconds=left if again is None else min(left, again))
+        again = left if again is None else min(left, again)
+        if conditions.is_true(jobset.status, conditions.NAME_CONFLICT):
+            return dataclasses.replace(wanted, create=(), again_after_seconds=again)
+        before = plan.Plan(delete=wanted.delete, service=wanted.service, claims=wanted.claims)
+        return dataclasses.replace(before, again_after_seconds=again)
 
     def _hold(self, key: world.Key) -> None:
         refusals = self._held[key].refusals if key in self._held else 0
