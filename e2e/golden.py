@@ -40,6 +40,9 @@ REQUIRED: Final = ('default-gates', 'no-webhooks')
 PARALLEL: Final = '8'
 """Cases at a time. They mostly wait until nothing changes any more."""
 
+NOTICED_SECONDS: Final = 30
+"""How long the API server may take to look at a new definition."""
+
 COLLECTED_SECONDS: Final = 90
 """How long the garbage collector may take to notice a new kind: it looks every half minute."""
 
@@ -63,6 +66,7 @@ def main() -> int:
 def prepare(kubectl: Kubectl) -> None:
     """Install the CRD, and wait until the garbage collector follows JobSets."""
     kubectl('apply', '--server-side', '-k', str(ROOT / 'crds'))
+    _wait_for_conditions(kubectl)
     kubectl('wait', '--for=condition=Established', f'crd/{keys.CRD_NAME}', '--timeout=30s')
     probe: dict[str, Any] = {
         'apiVersion': keys.API_VERSION,
@@ -72,6 +76,15 @@ def prepare(kubectl: Kubectl) -> None:
     }
     kubectl('apply', '--server-side', '-f', '-', stdin=json.dumps(probe))
     kubectl('delete', keys.PLURAL, 'collected', '--cascade=foreground', f'--timeout={COLLECTED_SECONDS}s')
+
+
+def _wait_for_conditions(kubectl: Kubectl) -> None:
+    """Wait until the definition has any conditions: before, ``kubectl wait`` fails at once."""
+    end = time.monotonic() + NOTICED_SECONDS
+    while not kubectl('get', 'crd', keys.CRD_NAME, '-o', 'jsonpath={.status.conditions}'):
+        if time.monotonic() > end:
+            raise TimeoutError(f'{keys.CRD_NAME}: the API server does not look at the definition')
+        time.sleep(0.1)
 
 
 def _compare(kubectl: Kubectl, name: str, only: list[str], options: list[str]) -> int:

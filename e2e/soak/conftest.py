@@ -1,7 +1,6 @@
 """A control plane for the long checks, with the CRD; each module gets one of its own and ends it."""
 
 import os
-import time
 from collections.abc import Iterator
 from typing import Final
 
@@ -9,8 +8,6 @@ import pytest
 
 from e2e import golden
 from e2e.kubectl import Kubectl, control_plane
-from e2e.soak.server import SECONDS
-from jobset.api import keys
 
 IN_FULL: Final = bool(os.environ.get('JOBSET_SOAK'))
 """Whether all repetitions are wanted, and not a sample of them."""
@@ -27,15 +24,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def kubectl() -> Iterator[Kubectl]:
     """kubectl of a control plane whose Job controller is missing: we play it."""
     with control_plane(os.environ.get('JOBSET_SOAK_CLUSTER', 'soak')) as bound:
-        bound('apply', '--server-side', '-k', str(golden.ROOT / 'crds'))
-        _wait_for_conditions(bound)
         golden.prepare(bound)
         yield bound
-
-
-def _wait_for_conditions(bound: Kubectl) -> None:
-    """Wait until the definition has any conditions: before, ``kubectl wait`` fails at once."""
-    end = time.monotonic() + SECONDS
-    while not bound('get', 'crd', keys.CRD_NAME, '-o', 'jsonpath={.status.conditions}'):
-        assert time.monotonic() < end, 'the definition is not looked at'
-        time.sleep(0.1)
