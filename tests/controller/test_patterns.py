@@ -41,6 +41,15 @@ async def test_bad_pattern_matches_nothing_and_is_told() -> None:
     assert told[0][1].startswith("failure policy pattern 'a(?!b)' is skipped: ")
 
 
+async def test_pattern_that_is_too_large_for_us_matches_nothing_and_is_told() -> None:
+    large = Question(r'\pL' * 40, 'letters')
+
+    found, told = await answers(patterns.Matcher(), large)
+
+    assert found == {large: False}
+    assert [reason for reason, _ in told] == ['FailurePolicyPatternInvalid']
+
+
 async def test_pattern_that_takes_too_long_matches_nothing_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     class Endless:
         def search(self, text: str) -> bool:
