@@ -13,12 +13,10 @@ from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
 
-
 HOLD_BASE_SECONDS: Final = 0.1
 HOLD_FACTOR: Final = 3.0
 HOLD_CAP_SECONDS: Final = 60.0
 """How long refused creations wait, longer with each refusal: six are tried in the first ten seconds."""
-
 
 TICK_SECONDS: Final = 0.001
 """Less than this is not worth waiting for: clocks and sums of floats are no better."""

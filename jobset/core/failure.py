@@ -27,8 +27,20 @@ class Decision(NamedTuple):
 
     @property
     def action(self) -> types.Action:
-        """What is to be done."""
-        return types.Action(self.rule.action) if self.rule else types.Action.RESTART_JOBSET
+        """What is to be done.
+
+        Raises:
+            plan.PassStoppedError: the rule was stored by a version that knows more actions than this one.
+        """
+        if self.rule is None:
+            return types.Action.RESTART_JOBSET
+        try:
+            return types.Action(self.rule.action)
+        except ValueError:
+            known = ', '.join(types.Action)
+            raise plan.PassStoppedError(
+                f'spec.failurePolicy.rules: action {self.rule.action!r} is not known here; known are {known}'
+            ) from None
 
     @property
     def reason(self) -> str:

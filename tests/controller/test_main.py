@@ -15,7 +15,9 @@ import aiohttp
 import pytest
 import yaml
 
-from jobset.controller import world
+from jobset.admission import listen
+from jobset.api import configuration
+from jobset.controller import main, options, serving, world
 from jobset.kube import requests
 from tests.controller import plane
 from tests.kube import fakes
@@ -251,3 +253,36 @@ async def test_user_agent_names_us(process: Process) -> None:
             await server.until(lambda: {'GET /apis', 'GET /api/v1/services'} <= {str(one) for one in server.seen})
 
     assert {seen.headers['User-Agent'].partition('/')[0] for seen in server.seen} == {'jobset'}
+
+
+@pytest.mark.parametrize('held', [{}, {'tls.crt': 'no certificate', 'tls.key': 'no key'}], ids=['nothing', 'nonsense'])
+def test_a_metrics_certificate_that_cannot_be_used_names_the_setting(
+    tmp_path: pathlib.Path, held: dict[str, str]
+) -> None:
+    for name, text in held.items():
+        (tmp_path / name).write_text(text)
+    settings = configuration.Configuration(metrics=configuration.Metrics(cert_dir=str(tmp_path)))
+
+    with pytest.raises(main._UnusableSettingsError) as raised:
+        main._metrics_tls(settings)
+
+    assert str(raised.value).startswith(f'metrics.certDir: {tmp_path}: ')
+    assert str(raised.value).endswith('put tls.crt and tls.key there, or set metrics.bindAddress to "0"')
+
+
+async def test_a_port_in_use_names_the_setting() -> None:
+    with socket.socket() as other:
+        other.bind(('127.0.0.1', 0))
+        other.listen()
+        taken = listen.Address('127.0.0.1', other.getsockname()[1])
+
+        with pytest.raises(
+            main._UnusableSettingsError, match=r'^health\.healthProbeBindAddress: .*address already in use'
+        ):
+            await main._bound('health.healthProbeBindAddress', serving.serve([], taken))
+
+
+@pytest.mark.parametrize('burst', ['0', '-1'])
+def test_a_burst_that_lets_nothing_through_is_refused(burst: str) -> None:
+    with pytest.raises(options.UsageError, match=r'^clientConnection\.burst: '):
+        options.read(['--kube-api-burst', burst])

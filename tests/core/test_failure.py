@@ -295,3 +295,10 @@ def test_first(failed: tuple[jobs.Job, ...], first: str) -> None:
 def test_a_job_that_runs_is_no_failure() -> None:
     with pytest.raises(ValueError, match='Job js-a-0 has not ended'):
         failure.first([build.job('a-0')])
+
+
+def test_an_action_of_a_later_version_stops_the_pass() -> None:
+    rule = types.FailurePolicyRule(name='r', action='RestartGroup')
+
+    with pytest.raises(plan.PassStoppedError, match=r"^spec\.failurePolicy\.rules: action 'RestartGroup' is not known"):
+        _ = failure.Decision(rule, build.job('a-0', ended=build.failed())).action
