@@ -8,13 +8,14 @@ import asyncio
 import datetime
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from jobset.api import features, keys, types
 from jobset.controller import executor, metrics, passes, world
 from jobset.core import plan
-from jobset.kube import client, discovery, events, lease, requests, transport, workqueue
+from jobset.kube import client, discovery, events, informer, lease, requests, times, workqueue
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +54,16 @@ class Settings:
 class Manager:
     """Runs the controller over an API client until cancelled, or until the leadership is lost."""
 
-    def __init__(self, carrier: transport.Transport, settings: Settings, measured: metrics.Metrics) -> None:
+    def __init__(
+        self,
+        carrier: client.Carrier,
+        settings: Settings,
+        measured: metrics.Metrics,
+        *,
+        now: Callable[[], datetime.datetime] = times.now,
+        monotonic: Callable[[], float] = time.monotonic,
+        watching: informer.Watching | None = None,
+    ) -> None:
         api = client.Client(carrier)
         self._api = api
         self._settings = settings
@@ -70,9 +80,14 @@ class Manager:
         )
         self.queue: workqueue.WorkQueue[world.Key] = workqueue.WorkQueue(metrics=measured, on_error=self._report)
         measured.follow(self.queue.unfinished_seconds, self.queue.longest_running_seconds)
-        self.world = world.World(api, self.queue.add)
+        self.world = world.World(api, self.queue.add, watching=watching)
         self.recorder = events.Recorder(
-            api, controller='jobset', instance=settings.instance, on_drop=measured.event_dropped
+            api,
+            controller='jobset',
+            instance=settings.instance,
+            on_drop=measured.event_dropped,
+            clock=monotonic,
+            now=now,
         )
         self._passes = passes.Passes(
             self.world,
@@ -80,8 +95,8 @@ class Manager:
             gates=settings.gates,
             measured=measured,
             failures=self.queue.failures,
-            clock=lambda: datetime.datetime.now(datetime.UTC),
-            monotonic=time.monotonic,
+            clock=now,
+            monotonic=monotonic,
         )
 
     def _make_elector(self, api: client.Client, wanted: Leadership | None) -> lease.Elector | None:

@@ -55,16 +55,30 @@ class World:
     ``changed`` is called for each JobSet that a change concerns, synchronously and in order.
     """
 
-    def __init__(self, api: client.Client, changed: Callable[[Key], None], *, namespace: str | None = None) -> None:
+    def __init__(
+        self,
+        api: client.Client,
+        changed: Callable[[Key], None],
+        *,
+        namespace: str | None = None,
+        watching: informer.Watching | None = None,
+    ) -> None:
         self._changed = changed
         self._families: dict[str, family.Family] = {}
         self._keys: dict[str, Key] = {}
-        self.jobsets = informer.Informer(api, JOBSETS, types.JobSet, namespace=namespace)
+        self.jobsets = informer.Informer(api, JOBSETS, types.JobSet, namespace=namespace, settings=watching)
         self.jobs = informer.Informer(
-            api, requests.JOBS, jobs.Job, namespace=namespace, keep=lambda job: job.owner_uid is not None
+            api,
+            requests.JOBS,
+            jobs.Job,
+            namespace=namespace,
+            keep=lambda job: job.owner_uid is not None,
+            settings=watching,
         )
-        self.services = informer.Informer(api, requests.SERVICES, network.Service, namespace=namespace)
-        self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace)
+        self.services = informer.Informer(
+            api, requests.SERVICES, network.Service, namespace=namespace, settings=watching
+        )
+        self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace, settings=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)

@@ -6,6 +6,7 @@ state: under pressure the oldest unsent ones are dropped, and nothing ever waits
 
 import asyncio
 import contextlib
+import datetime
 import logging
 import time
 from collections import deque
@@ -71,6 +72,7 @@ class Recorder:
         settings: Recording | None = None,
         on_drop: Callable[[str], None] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        now: Callable[[], datetime.datetime] = times.now,
     ) -> None:
         self._source = source
         self._controller = controller
@@ -78,6 +80,7 @@ class Recorder:
         self._settings = settings or Recording()
         self._on_drop = on_drop
         self._clock = clock
+        self._now = now
         self._memory = series.Memory(self._settings.folding)
         self._letters: deque[_Letter] = deque()
         self._has_letters = asyncio.Event()
@@ -92,10 +95,15 @@ class Recorder:
         reason: str,
         note: str,
         action: str = 'Reconciling',
+        related: ObjectRef | None = None,
     ) -> None:
-        """Notes that something has happened. Never waits and never fails; the note is cut to what the server takes."""
-        key = series.Key(regarding, type, reason, action)
-        at, now = self._clock(), times.now()
+        """Notes that something has happened. Never waits and never fails; the note is cut to what the server takes.
+
+        Events of one reason about one object become one, unless their ``related`` objects, as the pods that a
+        controller makes, differ.
+        """
+        key = series.Key(regarding, type, reason, action, related)
+        at, now = self._clock(), self._now()
         entry = self._memory.find(key, at=at)
         if entry is not None:
             if self._memory.repeat(entry, time=now, at=at):
@@ -196,6 +204,8 @@ class Recorder:
             'note': entry.note,
             'type': key.type,
         }
+        if key.related is not None:
+            body['related'] = key.related
         if entry.count > 1:
             body['series'] = _series(entry)
         return body

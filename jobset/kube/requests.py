@@ -85,6 +85,8 @@ class Request:
     query: str = ''
     body: bytes | None = None
     content_type: str = 'application/json'
+    accept: str = ''
+    """The form of the answer that is asked for, as a Table; empty for plain JSON."""
 
     @property
     def is_write(self) -> bool:

@@ -1,8 +1,8 @@
 """Which Events are repetitions of which, and when the server should hear of the count; without any I/O.
 
-An Event is repeated when type, action, reason and the object, down to its resource version, are the same and the last
-one was not long ago; the note may differ. Then the first one gets a ``series`` that counts from 2. The server hears of
-the first repetition, of the count now and then, and of the last count when the series has ended.
+An Event is repeated when type, action, reason, the related object and the object, down to its resource version, are
+the same and the last one was not long ago; the note may differ. Then the first one gets a ``series`` that counts from
+2. The server hears of the first repetition, of the count now and then, and of the last count when the series has ended.
 """
 
 import enum
@@ -40,6 +40,7 @@ class Key(NamedTuple):
     type: EventType
     reason: str
     action: str
+    related: ObjectRef | None = None
 
 
 @dataclass(kw_only=True, eq=False, slots=True)

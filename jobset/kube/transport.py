@@ -243,6 +243,8 @@ class Transport:
         headers = credentials.headers()
         if request.body is not None:
             headers = {**headers, 'Content-Type': request.content_type}
+        if request.accept:
+            headers = {**headers, 'Accept': request.accept}
         return self._session.request(
             request.method,
             yarl.URL(self._server + request.target, encoded=True),

@@ -288,3 +288,17 @@ async def test_long_notes_are_cut_at_a_character() -> None:
 
     notes = [one['note'] for one in it.server.objects.values()]
     assert notes == ['ä' * 512, 'x' + 'ä' * 511]
+
+
+@virtual.timed
+async def test_events_with_different_related_objects_are_told_apart() -> None:
+    it = desk()
+    for name in ('a', 'b', 'a'):
+        related = events.ObjectRef(api_version='v1', kind='Pod', name=name, namespace='ns')
+        it.recorder.record(TRAIN, type=events.EventType.NORMAL, reason='Created', note=name, related=related)
+
+    await it.recorder.flush()
+
+    bodies = [msgspec.json.decode(one.body or b'') for one in it.server.seen]
+    assert [(one['related']['name'], one['note']) for one in bodies if 'related' in one] == [('a', 'a'), ('b', 'b')]
+    assert [one['series']['count'] for one in bodies if 'series' in one] == [2, 2]

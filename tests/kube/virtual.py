@@ -2,41 +2,13 @@
 
 import asyncio
 import functools
-import selectors
 from collections.abc import Callable, Coroutine
 from typing import ParamSpec, TypeVar
 
+from jobset.local.clock import Loop
+
 P = ParamSpec('P')
 R = TypeVar('R')
-
-
-class _Selector(selectors.SelectSelector):
-    """Never waits: what would be waited for is skipped over."""
-
-    skipped = 0.0
-
-    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        ready = super().select(0)
-        if not ready:
-            if timeout is None:
-                raise RuntimeError('everything waits for something that will not come')
-            self.skipped += max(0.0, timeout)
-        return ready
-
-
-class Loop(asyncio.SelectorEventLoop):
-    """An event loop in which time passes only when all tasks wait, and then at once."""
-
-    def __init__(self) -> None:
-        self._jumps = _Selector()
-        super().__init__(self._jumps)
-
-    def time(self) -> float:
-        return self._jumps.skipped
-
-    def freeze(self, seconds: float) -> None:
-        """Lets time pass without anything else happening, as for a process that was stopped."""
-        self._jumps.skipped += seconds
 
 
 def timed(test: Callable[P, Coroutine[None, None, R]]) -> Callable[P, R]:
