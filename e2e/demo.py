@@ -18,10 +18,10 @@ from typing import Final, NoReturn
 import yaml
 
 from e2e import api, deployment
-from e2e.api import Api, Object, Objects
 from e2e.cluster import names
 from e2e.kubectl import Kubectl
 from jobset.api import keys
+from tests.scenarios.api import Api, Object, Objects
 
 SAMPLE: Final = deployment.ROOT / 'samples' / 'pipeline.yaml'
 NAMESPACE: Final = 'jobset-demo'

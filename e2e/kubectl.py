@@ -33,7 +33,20 @@ class Kubectl:
 
     def __call__(self, *arguments: str, stdin: str | None = None, check: bool = True, seconds: int = SECONDS) -> str:
         """What the command prints. Raises :class:`KubectlError` when it fails, unless told not to ``check``."""
-        done = subprocess.run(
+        done = self.run(*arguments, stdin=stdin, seconds=seconds)
+        if check and done.returncode:
+            raise KubectlError(f'kubectl {" ".join(arguments)}: {done.stderr.strip()}')
+        return done.stdout
+
+    def elsewhere(self, kubeconfig: str) -> 'Kubectl':
+        """The same program, of another cluster that can be reached from here."""
+        return Kubectl(kubeconfig, surroundings=self._surroundings)
+
+    def run(
+        self, *arguments: str, stdin: str | None = None, seconds: int = SECONDS
+    ) -> subprocess.CompletedProcess[str]:
+        """The command with its exit code and all that it says."""
+        return subprocess.run(
             self._command(arguments),
             input=stdin,
             text=True,
@@ -42,9 +55,6 @@ class Kubectl:
             check=False,
             env=self._environment(),
         )
-        if check and done.returncode:
-            raise KubectlError(f'kubectl {" ".join(arguments)}: {done.stderr.strip()}')
-        return done.stdout
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """The command as a process of its own, which the caller ends; its output can be read."""

@@ -14,10 +14,11 @@ from typing import Final
 import pytest
 
 from e2e import api, deployment
-from e2e.api import Api
 from e2e.kubectl import Kubectl
-from e2e.tests import space, started
-from e2e.tests.space import Space
+from e2e.tests.place import RealCluster
+from tests.scenarios import space, started
+from tests.scenarios.api import Api
+from tests.scenarios.space import Space
 
 LATE: Final = ('test_samples.py', 'test_rights.py', 'test_replacement.py', 'test_demo.py')
 """Tests that look back at what ran in the background, at all others, or that disturb them; in this order."""
@@ -64,14 +65,14 @@ def samples(request: pytest.FixtureRequest, kubectl: Kubectl, server: Api) -> It
     """The samples that were asked for, begun in the background before anything else."""
     functions = [item for item in request.session.items if isinstance(item, pytest.Function)]
     files = [str(item.callspec.params['file']) for item in functions if item.originalname == started.TEST]
-    with started.begun(files, lambda name: Space(server, kubectl, _unique(name))) as running:
+    with started.begun(files, lambda name: Space(RealCluster(server, kubectl), _unique(name))) as running:
         yield running
 
 
 @pytest.fixture
 def here(request: pytest.FixtureRequest, kubectl: Kubectl, server: Api) -> Space:
     """A namespace for this test alone."""
-    return Space(server, kubectl, _unique(request.node.name))
+    return Space(RealCluster(server, kubectl), _unique(request.node.name))
 
 
 def _unique(text: str) -> str:

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from e2e.api import ApiError
-from e2e.kubectl import KubectlError
-from e2e.tests.space import Space, jobset, replicated
+from e2e.kubectl import Kubectl, KubectlError
+from tests.scenarios.api import ApiError
+from tests.scenarios.space import Space, jobset, replicated
 
 WRONG = jobset(
     'wrong',
@@ -42,11 +42,11 @@ CAUSES = [
 ]
 
 
-def test_all_that_is_wrong_is_said_at_once(here: Space) -> None:
+def test_all_that_is_wrong_is_said_at_once(here: Space, kubectl: Kubectl) -> None:
     with pytest.raises(ApiError) as refused:
         here.server.request('POST', here.path('jobsets'), WRONG)
     with pytest.raises(KubectlError) as shown:
-        here.apply(WRONG)
+        kubectl('-n', here.name, 'apply', '-f', '-', stdin=json.dumps(WRONG))
 
     answer = refused.value.answer
     assert (answer['code'], answer['reason']) == (422, 'Invalid')
@@ -111,11 +111,11 @@ def test_defaults_are_filled_in(here: Space) -> None:
     assert spec['replicatedJobs'][0]['template']['spec']['template']['spec']['restartPolicy'] == 'OnFailure'
 
 
-def test_applying_again_changes_nothing(here: Space) -> None:
+def test_applying_again_changes_nothing(here: Space, kubectl: Kubectl) -> None:
     text = json.dumps(jobset('same', replicated('main', 'true', replicas=2), suspend=True))
     seen = []
     for manager in ('one', 'two', 'one'):
-        here.kubectl('apply', '--server-side', f'--field-manager={manager}', '-f', '-', stdin=text)
+        kubectl('-n', here.name, 'apply', '--server-side', f'--field-manager={manager}', '-f', '-', stdin=text)
         seen.append(here.jobset('same')['metadata']['generation'])
 
     assert seen == [1, 1, 1]

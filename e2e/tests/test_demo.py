@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import pytest
 
 from e2e import demo, deployment
-from e2e.api import Api
 from e2e.kubectl import Kubectl
+from tests.scenarios.api import Api
 
 SECONDS = 300
 

@@ -3,10 +3,10 @@
 import base64
 import json
 
-from e2e.api import Api, Object
 from e2e.kubectl import Kubectl
-from e2e.tests.space import Space, jobset, replicated
 from jobset.api import keys
+from tests.scenarios.api import Api, Object
+from tests.scenarios.space import Space, jobset, replicated
 
 SYSTEM = 'jobset-system'
 
@@ -63,13 +63,13 @@ def test_configuration_is_where_tools_patch_it(kubectl: Kubectl) -> None:
     assert list(json.loads(said)['data']) == ['controller_manager_config.yaml']
 
 
-def test_kubectl_waits_for_the_end_and_shows_it_in_columns(here: Space) -> None:
+def test_kubectl_waits_for_the_end_and_shows_it_in_columns(here: Space, kubectl: Kubectl) -> None:
     here.apply(jobset('short', replicated('main', 'true')))
     here.apply(jobset('held', replicated('main', 'true'), suspend=True))
 
-    waited = here.kubectl('wait', '--for=condition=Completed', 'jobset/short', '--timeout=120s')
+    waited = kubectl('-n', here.name, 'wait', '--for=condition=Completed', 'jobset/short', '--timeout=120s')
     here.until_condition('held', 'Suspended')
-    lines = here.kubectl('get', 'jobsets', '-o', 'wide').splitlines()
+    lines = kubectl('-n', here.name, 'get', 'jobsets', '-o', 'wide').splitlines()
 
     assert waited == 'jobset.jobset.x-k8s.io/short condition met\n'
     # The last column is the age. A field that is not set is an empty column.

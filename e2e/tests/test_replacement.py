@@ -4,12 +4,12 @@ import base64
 import datetime
 
 from e2e import deployment
-from e2e.api import Api, Object
 from e2e.kubectl import Kubectl
-from e2e.tests.space import Space, jobset, replicated
-from e2e.tests.test_scenarios import UNTIL_TOLD, running, tell
 from jobset.admission import certificates
 from jobset.api import keys
+from tests.scenarios.api import Api, Object
+from tests.scenarios.space import Space, jobset, replicated
+from tests.scenarios.stories import UNTIL_TOLD, running, tell
 
 LABELS: Object = {
     'control-plane': 'controller-manager',

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from e2e import deployment
-from e2e.api import Object
 from e2e.kubectl import Kubectl
-from e2e.tests.space import Space
+from tests.scenarios.api import Object
+from tests.scenarios.space import Space
 
 URL = 'https://jobset-controller-manager-metrics-service.jobset-system.svc:8443/metrics'
 TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token'
@@ -29,7 +29,7 @@ SCRAPE = textwrap.dedent("""
 @pytest.fixture
 def reader(here: Space, kubectl: Kubectl) -> Iterator[str]:
     """A service account that may read metrics."""
-    here.kubectl('create', 'serviceaccount', 'reader')
+    kubectl('-n', here.name, 'create', 'serviceaccount', 'reader')
     binding = f'{here.name}-reader'
     kubectl(
         *('create', 'clusterrolebinding', binding, '--clusterrole=jobset-metrics-reader'),

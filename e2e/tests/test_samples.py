@@ -2,8 +2,8 @@
 
 import pytest
 
-from e2e.tests import endings, started
-from e2e.tests.space import SAMPLES
+from tests.scenarios import endings, started
+from tests.scenarios.space import SAMPLES
 
 
 @pytest.mark.parametrize('file', list(endings.CHECKS))

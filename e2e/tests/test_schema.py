@@ -1,7 +1,7 @@
 """The schemas of Job templates and claims that our CRD embeds are those of the server that runs."""
 
-from e2e.api import Api
 from jobset.api import embedded
+from tests.scenarios.api import Api
 
 
 def test_the_embedded_schemas_are_those_of_the_live_server(server: Api) -> None:

@@ -1,23 +1,13 @@
-"""The API server as tests look at it: objects, and every change of them in the server's own order.
-
-Requests go through one ``kubectl proxy`` that listens on a Unix socket. That costs no process for a look, and reaches a
-cluster in a network of its own.
-"""
+"""The API server as tests look at it: objects, and every change of them in the server's own order."""
 
 import contextlib
 import http.client
 import json
-import pathlib
-import select
-import socket
-import tempfile
 import threading
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
-from typing import IO, Any, Final
-
-from e2e.kubectl import Kubectl
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 Object = dict[str, Any]
 Objects = dict[str, Object]
@@ -26,8 +16,10 @@ Objects = dict[str, Object]
 SECONDS: Final = 150
 """How long a state may take until it is there, on a machine that does other things too."""
 
-_START_SECONDS: Final = 20
 _REQUEST_SECONDS: Final = 60
+
+Connect = Callable[[float], http.client.HTTPConnection]
+"""Makes a connection whose waits are bounded by so many seconds."""
 
 
 class ApiError(Exception):
@@ -39,24 +31,12 @@ class ApiError(Exception):
         self.answer = answer
 
 
-class _Connection(http.client.HTTPConnection):
-    """HTTP on a Unix socket."""
-
-    def __init__(self, path: str, seconds: float) -> None:
-        super().__init__('localhost', timeout=seconds)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
 class Api:
     """Requests to one server; may be used by many threads."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, connect: Connect, headers: Mapping[str, str] | None = None) -> None:
+        self._connect = connect
+        self._headers = dict(headers or {})
 
     def request(
         self,
@@ -68,9 +48,11 @@ class Api:
         query: dict[str, str] | None = None,
     ) -> Object:
         """The object that the server answers with. Raises :class:`ApiError`."""
-        with contextlib.closing(_Connection(self._path, _REQUEST_SECONDS)) as connection:
+        with contextlib.closing(self._connect(_REQUEST_SECONDS)) as connection:
             data = None if body is None else json.dumps(body)
-            connection.request(method, _url(path, query), body=data, headers={'Content-Type': content_type})
+            connection.request(
+                method, _url(path, query), body=data, headers={**self._headers, 'Content-Type': content_type}
+            )
             answer = connection.getresponse()
             said: Object = json.loads(answer.read())
         if answer.status >= 400:
@@ -79,13 +61,24 @@ class Api:
 
     def text(self, path: str, query: dict[str, str] | None = None) -> str:
         """An answer that is no object, such as a log."""
-        with contextlib.closing(_Connection(self._path, _REQUEST_SECONDS)) as connection:
-            connection.request('GET', _url(path, query))
+        with contextlib.closing(self._connect(_REQUEST_SECONDS)) as connection:
+            connection.request('GET', _url(path, query), headers=self._headers)
             answer = connection.getresponse()
             said = answer.read().decode(errors='replace')
         if answer.status >= 400:
             raise ApiError(answer.status, {'message': said})
         return said
+
+    def follow(self, path: str, *, seconds: float) -> Iterator[str]:
+        """The lines of a log as they come, until it ends or nothing has come for ``seconds``."""
+        with contextlib.closing(self._connect(seconds)) as connection:
+            connection.request('GET', _url(path, {'follow': 'true'}), headers=self._headers)
+            answer = connection.getresponse()
+            if answer.status >= 400:
+                raise ApiError(answer.status, {'message': answer.read().decode(errors='replace')})
+            with contextlib.suppress(TimeoutError):
+                for line in answer:
+                    yield line.decode(errors='replace')
 
     def find(self, path: str) -> Object | None:
         """The object at a path, None when there is none."""
@@ -106,8 +99,8 @@ class Api:
     ) -> Iterator[Object]:
         """Changes from a resource version on, until the server or the time ends it."""
         asked = {**(query or {}), 'watch': 'true', 'resourceVersion': version, 'timeoutSeconds': str(int(seconds) + 1)}
-        with contextlib.closing(_Connection(self._path, max(seconds, 0.1))) as connection:
-            connection.request('GET', _url(path, asked))
+        with contextlib.closing(self._connect(max(seconds, 0.1))) as connection:
+            connection.request('GET', _url(path, asked), headers=self._headers)
             answer = connection.getresponse()
             if answer.status >= 400:
                 raise ApiError(answer.status, json.loads(answer.read()))
@@ -213,25 +206,3 @@ def _summary(objects: Objects) -> str:
 
 def _url(path: str, query: dict[str, str] | None) -> str:
     return f'{path}?{urllib.parse.urlencode(query)}' if query else path
-
-
-@contextlib.contextmanager
-def connected(kubectl: Kubectl) -> Iterator[Api]:
-    """The server of a cluster, for the length of the block."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / 'api.sock'
-        with kubectl.start('proxy', f'--unix-socket={path}') as proxy:
-            try:
-                assert proxy.stdout
-                _wait_for_words(proxy.stdout)
-                yield Api(str(path))
-            finally:
-                proxy.terminate()
-
-
-def _wait_for_words(output: IO[str]) -> None:
-    """The proxy says where it listens once it does."""
-    ready, _, _ = select.select([output], [], [], _START_SECONDS)
-    said = output.readline() if ready else ''
-    if 'Starting to serve' not in said:
-        raise RuntimeError(f'kubectl proxy: did not start: {said.strip() or "silence"}')

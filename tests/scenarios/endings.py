@@ -1,14 +1,15 @@
 """How each sample ends: what its header promises, to the letter."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final
 
-from e2e.api import History, Object, Objects
-from e2e.tests import space
-from e2e.tests.space import SAMPLES, Space, attempt, conditions, counters, message, sample, state
+from tests.scenarios import space
+from tests.scenarios.api import History, Object, Objects
+from tests.scenarios.space import SAMPLES, Space, attempt, conditions, counters, message, sample, state
 
 Check = Callable[[Space], None]
 
@@ -159,7 +160,7 @@ def trained(here: Space) -> float:
 
 def _claims(here: Space) -> None:
     ends('volume-claims.yaml', _CLAIMS)(here)
-    here.kubectl('delete', 'jobset', 'volume-claims')
+    here.delete('jobsets', 'volume-claims')
     left = here.until(
         'persistentvolumeclaims', lambda seen: 'scratch-volume-claims' not in seen, what='the scratch volume to go'
     )
@@ -177,7 +178,7 @@ def _suspend(here: Space) -> None:
     assert here.all('pods') == {}
 
     (patch,) = re.findall(r"--patch '(.*?)'", (SAMPLES / 'suspend.yaml').read_text().replace('\n#', '\n'), re.DOTALL)
-    here.kubectl('patch', 'jobset', 'suspend', '--type=json', '--patch', patch)
+    here.patch('jobsets', 'suspend', *json.loads(patch))
     compare(here, 'suspend', _RESUMED)
     (pod,) = here.all('pods').values()
     assert pod['spec']['nodeSelector'] == {'kubernetes.io/os': 'linux'}

@@ -1,18 +1,14 @@
 """One namespace of the cluster, as a test sees it: what it applies there, and what it waits for."""
 
 import contextlib
-import json
 import pathlib
-import threading
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, Protocol
 
 import yaml
 
-from e2e import deployment
-from e2e.api import SECONDS, Api, History, Object, Objects
-from e2e.kubectl import Kubectl
 from jobset.api import keys
+from tests.scenarios.api import SECONDS, Api, History, Object, Objects
 
 SAMPLES: Final = pathlib.Path(__file__).parents[2] / 'samples'
 MARK: Final = 'jobset-e2e'
@@ -20,20 +16,45 @@ MARK: Final = 'jobset-e2e'
 
 BUSYBOX: Final = 'busybox'
 
+APPLY: Final = 'application/apply-patch+yaml'
+
+PLURALS: Final = {
+    'ConfigMap': 'configmaps',
+    keys.KIND: 'jobsets',
+    'PersistentVolumeClaim': 'persistentvolumeclaims',
+    'Pod': 'pods',
+    'Service': 'services',
+}
+"""What samples and scenarios apply."""
+
+
+class Place(Protocol):
+    """Where the space is: a real cluster, or the embedded control plane."""
+
+    @property
+    def server(self) -> Api:
+        """Its API server."""
+
+    def execute(self, namespace: str, pod: str, *command: str) -> None:
+        """Run a command in a running pod, and see that it succeeds."""
+
+    def diagnosis(self, namespace: str) -> str:
+        """What helps to find out why something did not happen."""
+
 
 class Space:
     """A namespace of its own for one test."""
 
-    def __init__(self, server: Api, kubectl: Kubectl, name: str) -> None:
-        self.server = server
+    def __init__(self, place: Place, name: str) -> None:
+        self.server = place.server
         self.name = name
-        self._kubectl = kubectl
+        self._place = place
         body = {'metadata': {'name': name, 'labels': {MARK: 'true'}}}
-        server.request('POST', '/api/v1/namespaces', body)
+        self.server.request('POST', '/api/v1/namespaces', body)
 
-    def kubectl(self, *arguments: str, stdin: str | None = None, check: bool = True) -> str:
-        """What kubectl prints in this namespace."""
-        return self._kubectl('-n', self.name, *arguments, stdin=stdin, check=check)
+    def execute(self, pod: str, *command: str) -> None:
+        """Run a command in a running pod."""
+        self._place.execute(self.name, pod, *command)
 
     def path(self, plural: str, name: str = '') -> str:
         """Where objects of a kind are in this namespace, or one of them."""
@@ -45,9 +66,20 @@ class Space:
         return f'{prefix}/namespaces/{self.name}/{plural}{name and "/" + name}'
 
     def apply(self, manifest: pathlib.Path | Object) -> None:
-        """Apply a file, or one object."""
-        text = manifest.read_text() if isinstance(manifest, pathlib.Path) else json.dumps(manifest)
-        self.kubectl('apply', '-f', '-', stdin=text)
+        """Apply a file, or one object, as ``kubectl apply --server-side`` does."""
+        objects = _documents(manifest) if isinstance(manifest, pathlib.Path) else [manifest]
+        for one in objects:
+            path = self.path(PLURALS[one['kind']], one['metadata']['name'])
+            self.server.request('PATCH', path, one, content_type=APPLY, query={'fieldManager': 'scenarios'})
+
+    def delete(self, plural: str, name: str, propagation: str = 'Background') -> None:
+        """Ask for the deletion of an object."""
+        self.server.request('DELETE', self.path(plural, name), {'propagationPolicy': propagation})
+
+    def delete_foreground(self, name: str) -> None:
+        """Delete a JobSet with all that belongs to it, and wait until it is gone."""
+        self.delete('jobsets', name, 'Foreground')
+        self.until('jobsets', lambda seen: name not in seen, what=f'{name} to go')
 
     def patch(self, plural: str, name: str, *operations: Object) -> Object:
         """Change an object in one request."""
@@ -67,7 +99,7 @@ class Space:
         try:
             return self.server.until(self.path(plural), holds, what=f'{self.name}: {what}')
         except AssertionError as error:
-            raise AssertionError(f'{error}\n{deployment.diagnosis(self._kubectl, self.name)}') from None
+            raise AssertionError(f'{error}\n{self._place.diagnosis(self.name)}') from None
 
     def until_jobset(self, name: str, holds: Callable[[Object], bool], *, what: str) -> Object:
         """A JobSet at the first moment at which ``holds`` is true of it."""
@@ -92,17 +124,10 @@ class Space:
     def until_line(self, pod: str, start: str) -> None:
         """Follow the log of a pod until a line begins so. Raises :class:`AssertionError` when none does."""
         lines: list[str] = []
-        with self._kubectl.start('-n', self.name, 'logs', '--follow', pod) as following:
-            limit = threading.Timer(SECONDS, following.kill)
-            limit.start()
-            try:
-                for line in following.stdout or ():
-                    lines.append(line)
-                    if line.startswith(start):
-                        return
-            finally:
-                limit.cancel()
-                following.kill()
+        for line in self.server.follow(f'{self.path("pods", pod)}/log', seconds=SECONDS):
+            lines.append(line)
+            if line.startswith(start):
+                return
         raise AssertionError(f'{self.name}: no line "{start}..." of {pod}; its last ones are\n{"".join(lines[-10:])}')
 
     def logs(self, job: str) -> list[str]:
@@ -113,7 +138,11 @@ class Space:
 
 def sample(name: str) -> list[Object]:
     """The objects of a sample."""
-    return [one for one in yaml.safe_load_all((SAMPLES / name).read_text()) if one]
+    return _documents(SAMPLES / name)
+
+
+def _documents(file: pathlib.Path) -> list[Object]:
+    return [one for one in yaml.safe_load_all(file.read_text()) if one]
 
 
 def jobset(name: str, *replicated: Object, **spec: object) -> Object:

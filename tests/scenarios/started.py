@@ -5,8 +5,8 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from e2e.tests import endings
-from e2e.tests.space import Space
+from tests.scenarios import endings
+from tests.scenarios.space import Space
 
 TEST: Final = 'test_sample_ends_as_its_header_says'
 """The test that asks for the results; its parameters are the samples that are to run."""

@@ -1,14 +1,18 @@
-"""What users of JobSet were hurt by, played through with real pods."""
+"""What users of JobSet were hurt by, played through with real pods: on a real cluster, and on the embedded plane.
 
+A story gets a namespace of its own.
+"""
+
+from collections.abc import Callable
 from datetime import datetime
+from typing import Final
 
 import pytest
 
-from e2e.api import Object, Objects
-from e2e.kubectl import KubectlError
-from e2e.tests.endings import trained
-from e2e.tests.space import Space, attempt, conditions, counters, jobset, message, replicated, sample, state
 from jobset.api import keys
+from tests.scenarios.api import ApiError, Object, Objects
+from tests.scenarios.endings import trained
+from tests.scenarios.space import Space, attempt, conditions, counters, jobset, message, replicated, sample, state
 
 UNTIL_TOLD = 'until [ -e /tmp/told ]; do sleep 0.2; done'
 FOREVER = 'exec sleep 3600'
@@ -17,7 +21,7 @@ FOREVER = 'exec sleep 3600'
 def tell(here: Space, prefix: str, count: int = 1) -> None:
     """Tell so many running pods of a Job or JobSet to go on."""
     for pod in running(here, prefix, count):
-        here.kubectl('exec', pod, '--', 'touch', '/tmp/told')
+        here.execute(pod, 'touch', '/tmp/told')
 
 
 def running(here: Space, prefix: str, count: int = 1) -> list[str]:
@@ -34,7 +38,7 @@ def _runs(pod: Object) -> bool:
     return pod['status'].get('phase') == 'Running' and 'deletionTimestamp' not in pod['metadata']
 
 
-def test_attempts_never_mix(here: Space) -> None:
+def attempts_never_mix(here: Space) -> None:
     leader = f'if [ "$ATTEMPT" = 0 ]; then {UNTIL_TOLD}; exit 1; fi'
     worker = f'if [ "$ATTEMPT" = 0 ]; then trap "" TERM; {FOREVER}; fi'
     with here.history('pods') as pods, here.history('jobs') as jobs:
@@ -71,7 +75,7 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def test_ambiguous_name_belongs_to_the_first_and_is_free_after_it(here: Space) -> None:
+def ambiguous_name_belongs_to_the_first_and_is_free_after_it(here: Space) -> None:
     here.apply(jobset('a', replicated('b-c', UNTIL_TOLD)))
     running(here, 'a-b-c-0')
     here.apply(jobset('a-b', replicated('c', 'true')))
@@ -88,14 +92,14 @@ def test_ambiguous_name_belongs_to_the_first_and_is_free_after_it(here: Space) -
     first = here.until_condition('a', 'Completed')
     assert (first['status']['restarts'], set(here.all('jobs'))) == (0, {'a-b-c-0'})
 
-    here.kubectl('delete', 'jobset', 'a', '--cascade=foreground')
+    here.delete_foreground('a')
     second = here.until_condition('a-b', 'Completed')
     (job,) = here.all('jobs').values()
     assert (job['metadata']['name'], job['metadata']['ownerReferences'][0]['name']) == ('a-b-c-0', 'a-b')
     assert conditions(second)['NameConflict'] == ('False', 'NamesAreFree')
 
 
-def test_target_without_jobs_does_not_end_the_others(here: Space) -> None:
+def target_without_jobs_does_not_end_the_others(here: Space) -> None:
     with here.history('jobsets') as story:
         here.apply(
             jobset(
@@ -114,7 +118,7 @@ def test_target_without_jobs_does_not_end_the_others(here: Space) -> None:
     assert counters(ended['zero']) == {'z': {}, 'a': {'succeeded': 1}, 'b': {'succeeded': 1}}
 
 
-def test_nothing_to_run_is_complete(here: Space) -> None:
+def nothing_to_run_is_complete(here: Space) -> None:
     here.apply(jobset('empty', replicated('z', 'true', replicas=0)))
 
     one = here.until_condition('empty', 'Completed')
@@ -123,7 +127,7 @@ def test_nothing_to_run_is_complete(here: Space) -> None:
     assert here.all('jobs') == {}
 
 
-def test_resumed_pods_go_where_the_new_template_says(here: Space) -> None:
+def resumed_pods_go_where_the_new_template_says(here: Space) -> None:
     old, new = {'kubernetes.io/os': 'linux'}, {'kubernetes.io/arch': _architecture(here)}
     here.apply(jobset('moved', replicated('main', UNTIL_TOLD, pods=2, nodeSelector=old)))
     running(here, 'moved', 2)
@@ -156,7 +160,7 @@ def _architecture(here: Space) -> str:
     return str(next(iter(nodes))['metadata']['labels']['kubernetes.io/arch'])
 
 
-def test_gate_that_comes_with_the_resumption_holds_the_pods(here: Space) -> None:
+def gate_that_comes_with_the_resumption_holds_the_pods(here: Space) -> None:
     here.apply(jobset('gated', replicated('main', 'true'), suspend=True))
     here.until_condition('gated', 'Suspended')
     here.until('jobs', lambda seen: [state(job) for job in seen.values()] == ['Suspended'], what='a suspended Job')
@@ -174,19 +178,19 @@ def test_gate_that_comes_with_the_resumption_holds_the_pods(here: Space) -> None
     here.until_condition('gated', 'Completed')
 
 
-def test_foreground_deletion_takes_all_and_makes_nothing_anew(here: Space) -> None:
+def foreground_deletion_takes_all_and_makes_nothing_anew(here: Space) -> None:
     here.apply(jobset('going', replicated('main', FOREVER, replicas=3)))
     running(here, 'going', 3)
 
     with here.history('jobs') as jobs:
-        here.kubectl('delete', 'jobset', 'going', '--cascade=foreground', '--timeout=120s')
+        here.delete_foreground('going')
         for plural in ('jobsets', 'jobs', 'pods', 'services'):
             here.until(plural, lambda seen: not seen, what=f'no {plural}')
 
     assert len({job['metadata']['uid'] for moment in jobs.moments for job in moment.values()}) == 3
 
 
-def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -> None:
+def training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -> None:
     code, pipeline = sample('pipeline.yaml')
     (container,) = pipeline['spec']['replicatedJobs'][1]['template']['spec']['template']['spec']['containers']
     steps = next(each for each in container['env'] if each['name'] == 'STEPS')
@@ -198,7 +202,7 @@ def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -
     (*_, lost) = running(here, 'pipeline-train-1', 2)
     here.until_line(first, 'step 100 ')
 
-    here.kubectl('delete', 'pod', lost, '--wait=false')
+    here.delete('pods', lost)
     one = here.until_condition('pipeline', 'Completed')
 
     assert one['status']['restarts'] == 1
@@ -210,14 +214,14 @@ def test_training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -
     assert trained(here) > 0.95
 
 
-def test_kept_volume_serves_the_next_jobset_of_its_name(here: Space) -> None:
+def kept_volume_serves_the_next_jobset_of_its_name(here: Space) -> None:
     claim = {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Mi'}}}
     here.apply(_keeper('echo kept > /models/model', claim))
     here.until_condition('keeper', 'Completed')
-    here.kubectl('delete', 'jobset', 'keeper', '--cascade=foreground')
+    here.delete_foreground('keeper')
     (left,) = here.all('persistentvolumeclaims').values()
 
-    with pytest.raises(KubectlError) as refused:
+    with pytest.raises(ApiError) as refused:
         here.apply(_keeper('cat /models/model', claim))
     here.apply(_keeper('cat /models/model', left['spec']))
     here.until_condition('keeper', 'Completed')
@@ -238,3 +242,17 @@ def _keeper(command: str, claim: Object) -> Object:
         'templates': [{'metadata': {'name': 'models'}, 'spec': claim}],
     }
     return jobset('keeper', main, volumeClaimPolicies=[policy])
+
+
+ALL: Final[tuple[Callable[[Space], None], ...]] = (
+    attempts_never_mix,
+    ambiguous_name_belongs_to_the_first_and_is_free_after_it,
+    target_without_jobs_does_not_end_the_others,
+    nothing_to_run_is_complete,
+    resumed_pods_go_where_the_new_template_says,
+    gate_that_comes_with_the_resumption_holds_the_pods,
+    foreground_deletion_takes_all_and_makes_nothing_anew,
+    training_goes_on_from_its_checkpoint_when_a_rank_is_lost,
+    kept_volume_serves_the_next_jobset_of_its_name,
+)
+"""All stories."""
