@@ -1,0 +1,52 @@
+"""Defaults of structural schemas.
+
+Null where it is not allowed is as if the field were not there, so that a default can take its place.
+"""
+
+import copy
+from typing import Any
+
+from jobset.local.schemas.nodes import Node
+
+
+def fill(value: Any, node: Node) -> None:
+    """Fill in the defaults of ``node``, and drop nulls that mean nothing, in place."""
+    if isinstance(value, dict):
+        _members(value, node)
+    elif isinstance(value, list) and node.items is not None:
+        for item in value:
+            if isinstance(item, dict | list):
+                fill(item, node.items)
+
+
+def _members(value: dict[str, Any], node: Node) -> None:
+    gone = []
+    properties = node.properties
+    for key, part in value.items():
+        child = properties.get(key) or node.additional
+        if child is None:
+            continue
+        if part is None:
+            if not child.nullable and not child.preserve_unknown:
+                gone.append(key)
+        elif isinstance(part, dict | list):
+            fill(part, child)
+    for key in gone:
+        del value[key]
+    for key, default in _defaults(node):
+        if key not in value:
+            value[key] = copy.deepcopy(default)
+            if isinstance(value[key], dict | list):
+                fill(value[key], properties[key])
+
+
+_known: dict[int, tuple[Node, tuple[tuple[str, Any], ...]]] = {}
+
+
+def _defaults(node: Node) -> tuple[tuple[str, Any], ...]:
+    """The properties with a default. The node is kept with them: its id must not come again."""
+    found = _known.get(id(node))
+    if found is None:
+        defaults = tuple((key, child.default) for key, child in node.properties.items() if child.default is not None)
+        found = _known[id(node)] = (node, defaults)
+    return found[1]

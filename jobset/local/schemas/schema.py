@@ -1,0 +1,50 @@
+"""The schema of one kind in one version."""
+
+import abc
+from collections.abc import Sequence
+
+from jobset.local.objects import Object
+from jobset.local.problems import Cause
+from jobset.local.schemas.nodes import Node
+
+
+class Schema(abc.ABC):
+    """What the server asks of a schema; made by :func:`jobset.local.schemas.builtin` or from a CRD.
+
+    The order in the server: ``check`` and ``unknown_fields`` right after decoding (or after patching), then ``prune``,
+    then ``default``, and, after admission, ``validate``.
+    """
+
+    @property
+    @abc.abstractmethod
+    def root(self) -> Node:
+        """The tree to walk along."""
+
+    @property
+    @abc.abstractmethod
+    def document(self) -> Object:
+        """The OpenAPI v3 schema to serve; shared, not to be changed."""
+
+    @abc.abstractmethod
+    def check(self, obj: Object) -> None:
+        """Refuse what a Go server could not decode, with code 400: a string where a number belongs.
+
+        After it every part of a built-in object, and the metadata of every object, have the right JSON type or are
+        null.
+        """
+
+    @abc.abstractmethod
+    def unknown_fields(self, obj: Object) -> Sequence[str]:
+        """Paths of fields that the schema does not have, as ``spec.template.spec.containers[0].imagee``."""
+
+    @abc.abstractmethod
+    def prune(self, obj: Object) -> None:
+        """Drop the unknown fields, in place."""
+
+    @abc.abstractmethod
+    def default(self, obj: Object) -> None:
+        """Fill in the defaults of the schema, and write values in their canonical form, in place."""
+
+    @abc.abstractmethod
+    def validate(self, obj: Object, old: Object | None = None) -> list[Cause]:
+        """Mistakes in structure, formats and rules; with ``old`` also those of the change. None for built-in kinds."""
