@@ -1,0 +1,60 @@
+"""The webhooks of JobSets in this process, under the service that their configurations name."""
+
+import functools
+from typing import Final
+
+import msgspec
+
+from jobset.admission import reviews
+from jobset.api import defaulting, features, keys
+from jobset.local.admission import calling, review
+from jobset.local.objects import Object
+
+NAMESPACE: Final = 'jobset-system'
+SERVICE: Final = 'jobset-webhook-service'
+"""As ``config/default`` names them."""
+
+
+def registry(
+    *,
+    gates: features.FeatureGates,
+    look_up: reviews.LookUp,
+    namespace: str = NAMESPACE,
+    service: str = SERVICE,
+) -> calling.Registry:
+    """The handlers of the webhook server, to be called without a server."""
+    routes = reviews.routes(gates=gates, look_up=look_up)
+    handlers: dict[str, calling.Handler] = {
+        path: functools.partial(_answer, handler) for path, (_, handler) in routes.items()
+    }
+    handlers[keys.MUTATE_JOBSET_PATH] = _complete
+    return {(namespace, service, path): handler for path, handler in handlers.items()}
+
+
+async def _answer(handler: reviews.Handler, asked: review.Review, uid: str) -> review.Answer:
+    kind = asked.kind
+    request = reviews.Request(
+        uid=uid,
+        kind=reviews.GroupVersionKind(group=kind.group, version=kind.version, kind=kind.kind),
+        operation=asked.operation,
+        sub_resource=asked.subresource,
+        name=asked.name,
+        namespace=asked.namespace,
+        object=_raw(asked.object),
+        old_object=_raw(asked.old_object),
+    )
+    answer = await handler(request)
+    if answer.refusal is not None:
+        return review.Answer(allowed=False, status=answer.refusal)
+    return review.Answer(allowed=True, patch=answer.patch)
+
+
+async def _complete(asked: review.Review, _: str) -> review.Answer:
+    """As :func:`jobset.admission.reviews.complete_jobset`, on the object itself instead of its JSON."""
+    if asked.operation != 'CREATE' or asked.subresource or asked.object is None:
+        return review.Answer(allowed=True)
+    return review.Answer(allowed=True, patch=defaulting.patch(asked.object))
+
+
+def _raw(obj: Object | None) -> msgspec.Raw:
+    return reviews.NOTHING if obj is None else msgspec.Raw(msgspec.json.encode(obj))

@@ -1,0 +1,141 @@
+"""POST: a new object, from its body to the store."""
+
+from jobset.local import objects
+from jobset.local.objects import Object
+from jobset.local.problems import Problem
+from jobset.local.resources import Kind
+from jobset.local.server import admitting, answers, bodies, definitions, metadata, namespaces, queries, refusals
+from jobset.local.server.planes import Plane
+from jobset.local.server.registry import Target
+from jobset.local.store import records, storage
+
+_ATTEMPTS = 8
+"""Names that are tried for ``generateName``, as the real server does."""
+
+
+class Creator:
+    """Creates objects of any kind."""
+
+    def __init__(self, plane: Plane, gate: namespaces.Gate, custom: definitions.Definitions) -> None:
+        self._plane = plane
+        self._gate = gate
+        self._definitions = custom
+
+    async def create(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Answer:
+        """Answers a POST to a collection."""
+        kind = target.kind
+        if kind.namespaced and not target.namespace:
+            raise refusals.method_not_allowed()
+        writing = queries.Writing.read(params, 'CreateOptions', warns=call.warns)
+        is_custom = self._plane.registry.is_custom(kind)
+        obj, complaints = bodies.read(call, kind, writing.validation, is_custom=is_custom)
+        demand_namespace(obj, target)
+        if objects.metadata(obj).get('resourceVersion'):
+            raise refusals.internal('resourceVersion should not be set on objects to be created')
+        manager = self._plane.manager(writing.manager, call.user_agent)
+        data, said = await self.store(kind, obj, target.namespace, dry_run=writing.dry_run, manager=manager)
+        return answers.Answer(201, data, headers=warnings(complaints + said))
+
+    async def store(
+        self,
+        kind: Kind,
+        obj: Object,
+        namespace: str,
+        *,
+        dry_run: bool,
+        manager: str,
+    ) -> tuple[bytes, list[str]]:
+        """Completes, judges and stores an object that has been taken through its schema.
+
+        Returns it as stored, and what admission has to say. ``manager`` is empty for an object with its managed fields.
+        """
+        plane, rules = self._plane, kind.rules
+        self._definitions.demand_serving(kind, 'create')
+        context = plane.context()
+        metadata.prepare_create(kind, obj, namespace, context.now)
+        if kind.namespaced:
+            self._gate.demand(kind, namespace, objects.name(obj))
+        rules.default(obj)
+        if manager:
+            # Before the server adds anything of its own: only what the client has sent has an owner.
+            track(plane, kind, None, obj, manager=manager)
+        rules.prepare_create(obj, context)
+        rules.default(obj)
+        rules.admit(obj, context)
+        asking = admitting.Asking(plane, kind, 'CREATE', namespace=namespace, dry_run=dry_run)
+        mutated = await asking.mutate(obj, None)
+        if mutated is not obj:
+            obj = recompleted(kind, mutated)
+        causes = metadata.validate_create(kind, obj, is_custom=plane.registry.is_custom(kind))
+        causes += kind.schema.validate(obj) + rules.validate(obj)
+        if causes:
+            raise Problem.invalid(kind.kind, kind.group, objects.name(obj), causes)
+        await asking.validate(obj, None)
+        if kind.key == definitions.KEY:
+            obj = self._definitions.establish(obj)
+        if dry_run:
+            if plane.store.get(kind.key, namespace, objects.name(obj)) is not None:
+                raise Problem.already_exists(kind.plural, kind.group, objects.name(obj))
+            return records.encode(obj), asking.warnings
+        return plane.show(kind, self._write(kind, obj)), asking.warnings
+
+    def _write(self, kind: Kind, obj: Object) -> records.Record:
+        found = objects.metadata(obj)
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                return self._plane.create(kind, obj)
+            except storage.TakenError:
+                base = str(found.get('generateName') or '')
+                if not base or not found['name'].startswith(base[:20]) or attempt == _ATTEMPTS:
+                    raise Problem.already_exists(kind.plural, kind.group, found['name']) from None
+                found['name'] = metadata.generate_name(base)
+        raise AssertionError('not reached')
+
+
+def track(
+    plane: Plane,
+    kind: Kind,
+    old: Object | None,
+    new: Object,
+    *,
+    manager: str,
+    subresource: str = '',
+) -> None:
+    """Writes into ``new`` who owns which of its fields after a plain write by ``manager``."""
+    plane.fields.track(
+        old,
+        new,
+        kind.schema.root,
+        manager=manager,
+        api_version=kind.api_version,
+        now=plane.now(),
+        subresource=subresource,
+        has_status='status' in kind.subresources,
+    )
+
+
+def recompleted(kind: Kind, obj: Object) -> Object:
+    """An object that admission has changed, with its defaults again."""
+    kind.schema.prune(obj)
+    kind.schema.default(obj)
+    kind.rules.default(obj)
+    return obj
+
+
+def demand_namespace(obj: Object, target: Target) -> None:
+    """The namespace in the body, if any, is that of the path. Raises Problem 400."""
+    given = objects.namespace(obj)
+    if given and given != target.namespace:
+        text = 'the namespace of the provided object does not match the namespace sent on the request'
+        raise Problem.bad_request(text)
+
+
+def warnings(texts: list[str]) -> list[tuple[str, str]]:
+    """As headers."""
+    return [('Warning', f'299 - "{_escaped(text)}"') for text in texts] if texts else []
+
+
+def _escaped(text: str) -> str:
+    # A header is one line of printable characters.
+    shown = text.replace('\\', '\\\\').replace('"', '\\"')
+    return ''.join(one if ' ' <= one <= '~' else ' ' for one in shown)

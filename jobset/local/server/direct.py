@@ -1,0 +1,100 @@
+"""The server as a carrier of requests from this very process: no sockets, no bytes of HTTP, the same answers.
+
+Controllers of the plane and, in ``jobset run``, the JobSet controller speak to the server through it. They cannot tell
+the difference to :class:`jobset.kube.transport.Transport`.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from jobset.kube import errors, requests
+from jobset.local.server import answers
+from jobset.local.server.server import Server
+
+
+class Direct:
+    """A :class:`jobset.kube.client.Carrier`."""
+
+    def __init__(self, server: Server, *, user_agent: str = 'jobset') -> None:
+        self._server = server
+        self._user_agent = user_agent
+
+    async def send(self, request: requests.Request) -> bytes:
+        """One request and the body of its answer. Raises the errors of :mod:`jobset.kube.errors`."""
+        answer = await self._server.answer(self._call(request))
+        if isinstance(answer, answers.Answer):
+            if answer.status < 300:
+                return answer.body
+            raise _refusal(request, answer)
+        async with contextlib.aclosing(_generator(answer)) as pieces:
+            return b''.join([piece async for piece in pieces])
+
+    @contextlib.asynccontextmanager
+    async def stream(self, request: requests.Request, *, idle_timeout: float) -> AsyncIterator['Pieces']:
+        """The body of an answer that goes on, in pieces as they come."""
+        answer = await self._server.answer(self._call(request))
+        if isinstance(answer, answers.Answer):
+            if answer.status >= 300:
+                raise _refusal(request, answer)
+            yield Pieces(_once(answer.body), request, idle_timeout)
+            return
+        try:
+            yield Pieces(answer.pieces, request, idle_timeout)
+        finally:
+            await close(answer.pieces)
+
+    def _call(self, request: requests.Request) -> answers.Call:
+        body = request.body
+        return answers.Call(
+            request.method,
+            request.path,
+            request.query,
+            body or b'',
+            request.content_type if body is not None else '',
+            request.accept,
+            self._user_agent,
+            warns=False,
+        )
+
+
+class Pieces:
+    """A body as it comes: see :class:`jobset.kube.client.Pieces`."""
+
+    def __init__(self, pieces: AsyncIterator[bytes], request: requests.Request, idle_timeout: float) -> None:
+        self._pieces = pieces
+        self._request = request
+        self._idle_timeout = idle_timeout
+
+    async def readany(self) -> bytes:
+        """The bytes that have come, at least one; none at the end."""
+        try:
+            async with asyncio.timeout(self._idle_timeout):
+                return await anext(self._pieces, b'')
+        except TimeoutError:
+            text = f'nothing has come for {self._idle_timeout} s'
+            raise errors.Silent(text, where=str(self._request), sent=True) from None
+
+
+async def close(pieces: AsyncIterator[bytes]) -> None:
+    """Gives up on a stream."""
+    closing = getattr(pieces, 'aclose', None)
+    if closing is not None:
+        await closing()
+
+
+async def _generator(stream: answers.Stream) -> AsyncGenerator[bytes, None]:
+    try:
+        async for piece in stream.pieces:
+            yield piece
+    finally:
+        await close(stream.pieces)
+
+
+async def _once(body: bytes) -> AsyncIterator[bytes]:
+    if body:
+        yield body
+
+
+def _refusal(request: requests.Request, answer: answers.Answer) -> errors.ApiError:
+    return errors.from_answer(answer.status, answer.body, where=str(request))
