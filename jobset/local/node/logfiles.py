@@ -1,0 +1,138 @@
+"""The log of one run of a container: written, rotated, watched by those that follow it."""
+
+import asyncio
+import datetime
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from jobset.local.node import loglines
+
+logger = logging.getLogger(__name__)
+
+_PIECE: Final = 64 << 10
+
+
+def folder(logs: Path, *, namespace: str, pod: str, uid: str) -> Path:
+    """Where all logs of a pod are."""
+    return logs / f'{namespace}_{pod}_{uid}'
+
+
+def path(pod_folder: Path, container: str, run: int) -> Path:
+    """The log of one run of a container, counted by its restarts."""
+    return pod_folder / container / f'{run}.log'
+
+
+def parts(file: Path) -> list[Path]:
+    """The files of one log, oldest first: rotated ones have a number behind their name, 1 for the youngest."""
+    rotated = sorted(
+        (other for other in file.parent.glob(f'{file.name}.*') if other.suffix[1:].isdigit()),
+        key=lambda other: -int(other.suffix[1:]),
+    )
+    return [*rotated, file] if file.exists() else rotated
+
+
+class Writer:
+    """Writes what comes from a container's streams to its log."""
+
+    def __init__(self, file: Path, *, now: Callable[[], datetime.datetime], most_bytes: int, most_files: int) -> None:
+        self.file = file
+        self.is_open = True
+        self._now = now
+        self._most_bytes = most_bytes
+        self._most_files = most_files
+        self._news: asyncio.Future[None] | None = None
+        self._pending: dict[int, asyncio.Future[None]] = {}
+        file.parent.mkdir(parents=True, exist_ok=True)
+        self._output = file.open('ab', buffering=0)
+        self._size = self._output.tell()
+        self._is_broken = False
+
+    def pipe(self, stream: str) -> int:
+        """The end of a new pipe that a process may write to; the caller closes its own copy."""
+        reader, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        os.set_blocking(writer, True)
+        loop = asyncio.get_running_loop()
+        self._pending[reader] = loop.create_future()
+        loop.add_reader(reader, self._take, reader, loglines.Splitter(stream))
+        return writer
+
+    async def finish(self, *, within: float) -> None:
+        """Waits until all that was written has come, which is when nobody can write any more; then closes the log."""
+        if self._pending:
+            await asyncio.wait(self._pending.values(), timeout=within)
+        self.close()
+
+    def close(self) -> None:
+        """Takes nothing more."""
+        for reader in list(self._pending):
+            self._end(reader)
+        if self.is_open:
+            self.is_open = False
+            self._output.close()
+            self._tell()
+
+    async def changed(self) -> None:
+        """Waits until there is more in the log, or it is closed."""
+        if not self.is_open:
+            return
+        if self._news is None:
+            self._news = asyncio.get_running_loop().create_future()
+        await asyncio.shield(self._news)
+
+    def _take(self, reader: int, splitter: loglines.Splitter) -> None:
+        try:
+            data = os.read(reader, _PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b''
+        moment = self._now()
+        if data:
+            self._append(splitter.feed(data, moment))
+        else:
+            self._append(splitter.finish(moment))
+            self._end(reader)
+
+    def _end(self, reader: int) -> None:
+        asyncio.get_running_loop().remove_reader(reader)
+        os.close(reader)
+        done = self._pending.pop(reader)
+        if not done.done():
+            done.set_result(None)
+
+    def _append(self, data: bytes) -> None:
+        if not data or not self.is_open:
+            return
+        try:
+            if self._size + len(data) > self._most_bytes and self._size:
+                self._rotate()
+            self._output.write(data)
+        except OSError as error:
+            # A full disk must not stop the container: its output is lost, and the loss is told once.
+            if not self._is_broken:
+                logger.error('%s cannot be written, output is lost: %s', self.file, error.strerror)
+            self._is_broken = True
+            return
+        self._is_broken = False
+        self._size += len(data)
+        self._tell()
+
+    def _rotate(self) -> None:
+        rotated = parts(self.file)[:-1]
+        for old in rotated[: max(0, len(rotated) - (self._most_files - 2))]:
+            old.unlink()
+        for old in parts(self.file)[:-1]:
+            old.rename(old.with_suffix(f'.{int(old.suffix[1:]) + 1}'))
+        self._output.close()
+        if self._most_files > 1:
+            self.file.rename(self.file.with_name(f'{self.file.name}.1'))
+        self._output = self.file.open('wb', buffering=0)
+        self._size = 0
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+        self._news = None

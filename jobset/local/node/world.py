@@ -1,0 +1,47 @@
+"""What all pods of a node share."""
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobset.kube import client, events
+from jobset.local.node import addresses, directory, logs
+from jobset.local.node.model import Pod
+from jobset.local.node.settings import Settings
+
+Now = Callable[[], datetime.datetime]
+
+
+@dataclass(kw_only=True)
+class World:
+    """The surroundings of pods."""
+
+    api: client.Client
+    node: str
+    folder: Path
+    now: Now
+    settings: Settings
+    addresses: addresses.Addresses
+    directory: directory.Directory
+    logs: logs.Logs
+    recorder: events.Recorder
+    host_ip: str = '127.0.0.1'
+    namespaces: str = ''
+    """Which kind of namespaces containers get; empty when none can be made."""
+
+    why_none: str = ''
+    """Why not."""
+
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that every container has, below its own ones."""
+
+    def record(self, pod: Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """Tells people what happens to a pod."""
+        meta = pod.metadata
+        regarding = events.ObjectRef(
+            api_version='v1', kind='Pod', name=meta.name, namespace=meta.namespace, uid=meta.uid
+        )
+        kind = events.EventType.WARNING if is_warning else events.EventType.NORMAL
+        self.recorder.record(regarding, type=kind, reason=reason, note=note, action=reason)
