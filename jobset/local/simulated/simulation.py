@@ -1,0 +1,207 @@
+"""A whole cluster on paper: simulated nodes, a scheduler, and the real controllers, against one server.
+
+In a :class:`jobset.local.clock.Loop` all of it runs in virtual time::
+
+    async def day() -> None:
+        time = clock.Clock()
+        async with simulation.serving(storage.Store(), clock=time) as served:
+            await served.install()
+            pools = [nodes.Pool(count=1000)]
+            async with simulation.Simulation(served.carrier, clock=time, pools=pools) as cluster:
+                await cluster.api.send(requests.create(world.JOBSETS, 'default', jobset))
+                await asyncio.sleep(24 * 3600)
+
+    clock.run(day())
+
+Nothing in it ticks: while nothing happens, hours pass at once.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, Protocol, Self
+
+from jobset.api import features
+from jobset.controller import manager, metrics
+from jobset.kube import client, requests
+from jobset.local import clock as clocks
+from jobset.local import plane
+from jobset.local.jobs import controller as jobs
+from jobset.local.patches import fields
+from jobset.local.scheduling import scheduler
+from jobset.local.server import planes, watching
+from jobset.local.simulated import kubelet, nodes, outages, outcomes
+from jobset.local.store import storage
+
+
+class Unowned:
+    """Tells nothing of who owns which field of what is written: nobody asks, and it is a fifth of the cost of a write.
+
+    Server-side apply works, as on objects that nobody else has written to.
+    """
+
+    apply = staticmethod(fields.apply)
+    manager_of = staticmethod(fields.manager_of)
+
+    def track(self, *_: object, **__: object) -> None:
+        """Nothing."""
+
+
+def serving(
+    store: storage.Store,
+    *,
+    clock: clocks.Clock,
+    gates: features.FeatureGates = plane.GATES,
+    tracks_fields: bool = False,
+) -> contextlib.AbstractAsyncContextManager[plane.Plane]:
+    """A server for simulations, for the length of the block: :func:`jobset.local.plane.serving` without what is costly
+    and only of use to people and to clients that may be cut off.
+    """
+    ownership: planes.Ownership = fields if tracks_fields else Unowned()
+    return plane.serving(
+        store,
+        now=clock.now,
+        gates=gates,
+        watches=watching.Watching(bookmark_seconds=1e9, timeout_seconds=1e9),
+        ownership=ownership,
+    )
+
+
+class Calm:
+    """A carrier to a server in this process, for days of which every second counts.
+
+    Such a server does not die of its own, so that nobody has to look after a watch on which nothing comes. Events are
+    taken and lost, unless somebody wants to read them: each is a write.
+    """
+
+    def __init__(self, carrier: client.Carrier, *, keeps_events: bool) -> None:
+        self._carrier = carrier
+        self._keeps_events = keeps_events
+
+    async def send(self, request: requests.Request) -> bytes:
+        """One attempt."""
+        if not self._keeps_events and request.method in {'POST', 'PATCH'} and _EVENTS.fullmatch(request.path):
+            return request.body or b'{}'
+        return await self._carrier.send(request)
+
+    def stream(
+        self, request: requests.Request, *, idle_timeout: float
+    ) -> contextlib.AbstractAsyncContextManager[client.Pieces]:
+        """A body that goes on, for as long as anybody wants it."""
+        endless = dataclasses.replace(request, query=_TIMEOUT.sub('', request.query))
+        return self._carrier.stream(endless, idle_timeout=max(idle_timeout, _ENDLESS))
+
+
+_ENDLESS: Final = 1e9
+_EVENTS: Final = re.compile(r'/(api/v1|apis/events\.k8s\.io/v1)/namespaces/[^/]+/events(/[^/]+)?')
+_TIMEOUT: Final = re.compile(r'&?timeoutSeconds=[0-9]+')
+
+
+class Part(Protocol):
+    """Something that runs beside the rest until it is cancelled."""
+
+    async def run(self) -> Any:
+        """Runs."""
+
+
+MakePart = Callable[[client.Client, clocks.Clock], Part]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a simulated cluster consists of."""
+
+    gates: features.FeatureGates = field(default_factory=features.FeatureGates)
+    """Of the JobSet controller."""
+
+    has_jobsets: bool = True
+    """Whether the JobSet controller runs."""
+
+    has_jobs: bool = True
+    """Whether the Job controller of the plane runs: not, where the server has one."""
+
+    tells_events: bool = True
+    """Whether Events are stored."""
+
+    outcome: outcomes.Outcome = field(default_factory=lambda: outcomes.Outcome(duration=60))
+    """How it goes for pods of which nothing else is said."""
+
+    seed: object = 0
+
+
+class Simulation:
+    """Runs from ``async with`` to its end. What ends by itself ends all, with its exception."""
+
+    def __init__(
+        self,
+        carrier: client.Carrier,
+        *,
+        clock: clocks.Clock,
+        pools: Sequence[nodes.Pool],
+        rules: Sequence[outcomes.Rule] = (),
+        failing: Sequence[outages.Outage] = (),
+        others: Sequence[MakePart] = (),
+        settings: Settings | None = None,
+    ) -> None:
+        settings = settings or Settings()
+        carrier = Calm(carrier, keeps_events=settings.tells_events)
+        self.api = client.Client(carrier)
+        self.clock = clock
+        self._pools = tuple(pools)
+        self._failing = tuple(failing)
+        names = frozenset(name for pool in pools for name in pool.names())
+        self.scheduler = scheduler.Scheduler(
+            self.api,
+            now=clock.now,
+            settings=scheduler.Settings(tells_events=settings.tells_events),
+        )
+        self.kubelet = kubelet.Kubelet(
+            self.api,
+            serves=names.__contains__,
+            now=clock.now,
+            rules=rules,
+            settings=kubelet.Settings(default=settings.outcome, seed=settings.seed),
+        )
+        self._parts: list[tuple[str, Part]] = [('scheduler', self.scheduler), ('kubelets', self.kubelet)]
+        if settings.has_jobs:
+            self._parts.append(('jobs', jobs.Controller(self.api, now=clock.now)))
+        if settings.has_jobsets:
+            wanted = manager.Settings(gates=settings.gates, leadership=None, instance='jobset-simulated')
+            self._parts.append(('jobsets', self._manager(carrier, wanted)))
+        self._parts.extend(('other', make(self.api, clock)) for make in others)
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    def _manager(self, carrier: client.Carrier, wanted: manager.Settings) -> manager.Manager:
+        return manager.Manager(
+            carrier,
+            wanted,
+            metrics.Metrics(),
+            now=self.clock.now,
+            monotonic=self.clock.seconds,
+        )
+
+    async def __aenter__(self) -> Self:
+        for pool in self._pools:
+            await nodes.create(self.api, pool, now=self.clock.now)
+        group = await self._group.__aenter__()
+        for name, part in self._parts:
+            self._tasks.append(group.create_task(part.run(), name=f'simulation: {name}'))
+        for outage in self._failing:
+            happening = outages.carry_out(self.api, self.kubelet, outage, self.clock.now)
+            self._tasks.append(group.create_task(happening, name=f'simulation: outage of {outage.node}'))
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await self._group.__aexit__(kind, error, trace)
