@@ -1,0 +1,105 @@
+"""Where embedded clusters live on disk.
+
+::
+
+    ~/.jobset/                     or $JOBSET_HOME
+      clusters/<name>/             one that was started with `jobset cluster up`
+        kubeconfig                 readable by its user only: it holds the token
+        process.json               who runs it
+        plane.log
+        data/  pods/  logs/  volumes/
+      runs/<time>-<name>/          what `jobset run` leaves: the same, without a process
+"""
+
+import datetime
+import pathlib
+import re
+import shutil
+from dataclasses import dataclass
+from typing import Final
+
+from jobset.client.homes import DEFAULT, ENVIRONMENT, home
+
+__all__ = ['DEFAULT', 'ENVIRONMENT', 'Home', 'UnusableError', 'clusters', 'home', 'of_cluster', 'of_run', 'strip']
+
+LOGS: Final = 'logs'
+
+_NAME: Final = re.compile(r'[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?')
+
+
+class UnusableError(Exception):
+    """A cluster cannot be started or reached. The text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """The folder of one cluster."""
+
+    name: str
+    folder: pathlib.Path
+
+    @property
+    def kubeconfig(self) -> pathlib.Path:
+        """How to reach it."""
+        return self.folder / 'kubeconfig'
+
+    @property
+    def process(self) -> pathlib.Path:
+        """Who runs it."""
+        return self.folder / 'process.json'
+
+    @property
+    def log(self) -> pathlib.Path:
+        """What a cluster in the background says of itself."""
+        return self.folder / 'plane.log'
+
+    @property
+    def data(self) -> pathlib.Path:
+        """The journal of its objects."""
+        return self.folder / 'data'
+
+    def prepare(self) -> None:
+        """Make the folder, for its user only. Raises :class:`UnusableError`."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+        except OSError as error:
+            text = f'{self.folder}: cannot be made: {error.strerror}; set {ENVIRONMENT} to a folder of yours'
+            raise UnusableError(text) from error
+
+
+def of_cluster(name: str = DEFAULT) -> Home:
+    """Where the cluster of that name lives. Raises :class:`UnusableError` for a name that is none."""
+    if not _NAME.fullmatch(name):
+        raise UnusableError(f'cluster "{name}": a name has lower-case letters, digits and "-", 40 at most')
+    return Home(name, home() / 'clusters' / name)
+
+
+def clusters() -> list[Home]:
+    """All clusters that were started once and not taken away, by name."""
+    folder = home() / 'clusters'
+    found = sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return [Home(each.name, each) for each in found if _NAME.fullmatch(each.name)]
+
+
+def of_run(name: str, now: datetime.datetime) -> Home:
+    """A new folder for a run; never one that is there."""
+    stem = f'{now:%Y%m%d-%H%M%S}-{name[:40]}'
+    folder = home() / 'runs' / stem
+    count = 1
+    while folder.exists():
+        count += 1
+        folder = home() / 'runs' / f'{stem}-{count}'
+    return Home(folder.name, folder)
+
+
+def strip(home: Home) -> None:
+    """Take away all that a run has left but its logs; and the folder, when there are none."""
+    if not home.folder.is_dir():
+        return
+    for left in home.folder.iterdir():
+        if left.name != LOGS:
+            shutil.rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink()
+    logs = home.folder / LOGS
+    if not logs.is_dir() or not any(logs.iterdir()):
+        shutil.rmtree(home.folder, ignore_errors=True)
