@@ -1,0 +1,40 @@
+"""What goes wrong, as one line for a person and an exit code."""
+
+import os
+from typing import Final
+
+FAILED: Final = 1
+USAGE: Final = 2
+
+
+class Failure(Exception):  # noqa: N818 - what a command ends with, not what has happened inside
+    """A command cannot do what it was asked for. The text is all that a person has to know."""
+
+    def __init__(self, text: str, *, code: int = FAILED) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+def describe(error: Exception) -> str | None:
+    """The line for an error of what lies below the commands; None for one that is a fault of ours."""
+    # Imported here: a command that fails early has not needed them.
+    from jobset.client import failures, homes  # noqa: PLC0415
+    from jobset.kube import auth, errors  # noqa: PLC0415
+
+    match error:
+        case errors.Unauthorized():
+            return 'the server does not accept the credentials; log in again, or choose another --context'
+        case errors.Unreachable():
+            return f'no answer from the server: {error.message}'
+        case errors.ApiError():
+            return error.message
+        case OSError(filename=str() as name, strerror=str() as text):
+            return f'{name}: {text}'
+        case Failure() | auth.Misconfigured() | OSError() | homes.UnknownCluster() | failures.WaitError():
+            return str(error)
+    return None
+
+
+def wants_traceback() -> bool:
+    """Whether whoever looks for a fault of ours has asked to see it all."""
+    return bool(os.environ.get('JOBSET_TRACEBACK'))

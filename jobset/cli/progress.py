@@ -1,0 +1,144 @@
+"""What is worth a line while a JobSet runs: pure, from what is seen of it to lines.
+
+Each piece of news becomes a line once: what its stages do, containers that end badly, pods that find no room, the end.
+"""
+
+import enum
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from jobset.api import types
+from jobset.client import observed, waits
+from jobset.client.families import Family
+from jobset.core import conditions
+
+STATES: Final = {'Pending': 'starting', 'Running': 'running', 'Succeeded': 'done', 'Failed': 'failed'}
+"""Phases of pods in words, in the order in which they are shown."""
+
+PLAIN_REASON: Final = 'Error'
+"""The reason that a kubelet gives for a program that ended by itself, which says nothing more."""
+
+_TOLD_WAITS: Final = frozenset({waits.Kind.UNSCHEDULABLE, waits.Kind.CONFIG, waits.Kind.VOLUME, waits.Kind.TROUBLE})
+_STARTUP: Final = frozenset({conditions.STARTUP_IN_PROGRESS, conditions.STARTUP_COMPLETED})
+
+
+class Tone(enum.StrEnum):
+    """How a line is meant."""
+
+    PLAIN = ''
+    GOOD = 'green'
+    BAD = 'red'
+    NOTE = 'dim'
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: what it is about, and what is new of it."""
+
+    subject: str
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One run of a container that ended badly."""
+
+    rank: str
+    pod: str
+    container: str
+    exit_code: int
+    reason: str
+    message: str
+
+    def __str__(self) -> str:
+        text = f'exit code {self.exit_code}'
+        if self.reason and self.reason != PLAIN_REASON:
+            text += f' ({self.reason})'
+        return f'{text}: {self.message}' if self.message else text
+
+
+class Progress:
+    """One JobSet, as far as it has been told of."""
+
+    def __init__(self) -> None:
+        self._told: dict[str, str] = {}
+        self.failures: list[Failure] = []
+        """All bad ends, in the order in which they were seen."""
+
+    def look(self, family: Family) -> Iterator[Line]:
+        """The lines for what is new."""
+        yield from self._conditions(family)
+        for pod in family.pods:
+            yield from self._failures(pod)
+        for wait in waits.of(family):
+            if wait.kind in _TOLD_WAITS and self._is_news(f'wait/{wait.who}', wait.text):
+                yield Line(wait.who or family.name, wait.text, Tone.NOTE)
+        for name, text in stages(family).items():
+            if self._is_news(f'stage/{name}', text):
+                yield Line(name, text)
+
+    def _conditions(self, family: Family) -> Iterator[Line]:
+        for condition in family.jobset.status.conditions:
+            if condition.type in _STARTUP or not self._is_news(f'condition/{condition.type}', condition.status):
+                continue
+            if condition.is_true:
+                yield _condition_line(family.name, condition)
+
+    def _failures(self, pod: observed.Pod) -> Iterator[Line]:
+        for status in pod.containers:
+            # A container that has been started anew shows the end of the run before.
+            runs = ((0, status.state), (1, status.last_state))
+            for back, state in runs:
+                ended = state.terminated
+                if ended is None or not ended.exit_code:
+                    continue
+                run = status.restart_count - back
+                if not self._is_news(f'end/{pod.metadata.uid}/{status.name}/{run}', 'told'):
+                    continue
+                message = ended.message.strip()
+                failure = Failure(pod.rank, pod.metadata.name, status.name, ended.exit_code, ended.reason, message)
+                self.failures.append(failure)
+                yield Line(failure.rank, str(failure), Tone.BAD)
+
+    def _is_news(self, key: str, text: str) -> bool:
+        if self._told.get(key) == text:
+            return False
+        self._told[key] = text
+        return True
+
+
+def stages(family: Family) -> Mapping[str, str]:
+    """Where each replicated job stands, in words."""
+    return {group.name: _stage(family, group) for group in family.jobset.spec.replicated_jobs}
+
+
+def _stage(family: Family, group: types.ReplicatedJob) -> str:
+    status = family.jobset.status
+    counts = next((one for one in status.replicated_jobs_status if one.name == group.name), None)
+    if counts is not None and counts.succeeded == group.count > 0:
+        return 'complete'
+    phases = Counter(
+        pod.status.phase for pod in family.pods if pod.replicated_job == group.name and pod.attempt == status.restarts
+    )
+    if phases:
+        total = sum(phases.values())
+        words = ', '.join(f'{phases[phase]} {word}' for phase, word in STATES.items() if phases[phase])
+        return f'{total} {"pod" if total == 1 else "pods"}: {words}'
+    if family.jobset.suspended:
+        return 'suspended'
+    if needed := [f'{each.name} ({each.status})' for each in group.depends_on or ()]:
+        return f'waits for {", ".join(needed)}'
+    return 'waits for its pods'
+
+
+def _condition_line(name: str, condition: types.Condition) -> Line:
+    match condition.type:
+        case conditions.COMPLETED:
+            return Line(name, f'Completed: {condition.message}', Tone.GOOD)
+        case conditions.FAILED:
+            return Line(name, f'Failed: {condition.reason}: {condition.message}', Tone.BAD)
+        case kind:
+            return Line(name, f'{kind}: {condition.message}', Tone.NOTE)

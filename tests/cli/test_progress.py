@@ -1,0 +1,128 @@
+"""Lines that a run shows: each piece of news once."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from jobset.api import keys, types
+from jobset.cli.progress import Line, Progress, Tone, stages
+from jobset.client import observed
+from jobset.client.families import Family
+
+Object = dict[str, Any]
+
+STAGES = [
+    {'name': 'prep', 'template': {}},
+    {'name': 'train', 'template': {}, 'replicas': 2, 'dependsOn': [{'name': 'prep', 'status': 'Complete'}]},
+]
+
+
+def family(*pods: observed.Pod, status: Object | None = None, **spec: object) -> Family:
+    body = {'metadata': {'name': 'demo'}, 'spec': {'replicatedJobs': STAGES, **spec}, 'status': status or {}}
+    return Family(jobset=msgspec.json.decode(msgspec.json.encode(body), type=types.JobSet), pods=pods)
+
+
+def pod(stage: str, phase: str, *containers: Object, attempt: int = 0, **status: object) -> observed.Pod:
+    labels = {
+        keys.REPLICATED_JOB_NAME: stage,
+        keys.JOB_INDEX: '0',
+        keys.RESTART_ATTEMPT: str(attempt),
+        observed.COMPLETION_INDEX: '1',
+    }
+    name = f'demo-{stage}-0-1-abcde'
+    body = {
+        'metadata': {'name': name, 'uid': f'{name}-{attempt}', 'labels': labels},
+        'status': {'phase': phase, 'containerStatuses': list(containers), **status},
+    }
+    return msgspec.convert(body, observed.Pod)
+
+
+def ended(code: int, reason: str = 'Error', message: str = '', restarts: int = 0) -> Object:
+    state = {'terminated': {'exitCode': code, 'reason': reason, 'message': message}}
+    return {'name': 'main', 'state': state, 'restartCount': restarts}
+
+
+def condition(kind: str, reason: str, message: str) -> Object:
+    return {'type': kind, 'status': 'True', 'reason': reason, 'message': message, 'lastTransitionTime': ''}
+
+
+def counts(**succeeded: int) -> Object:
+    others = {'ready': 0, 'failed': 0, 'active': 0, 'suspended': 0}
+    return {'replicatedJobsStatus': [{'name': name, 'succeeded': count, **others} for name, count in succeeded.items()]}
+
+
+def told(*states: Family) -> Sequence[Sequence[Line]]:
+    seen = Progress()
+    return [list(seen.look(state)) for state in states]
+
+
+def test_a_stage_is_told_when_it_changes_and_only_then() -> None:
+    none = counts(prep=0, train=0)
+    assert told(
+        family(status=none),
+        family(status=none),
+        family(pod('prep', 'Pending'), status=none),
+        family(pod('prep', 'Running'), status=none),
+        family(pod('prep', 'Running'), status=none),
+        family(pod('prep', 'Succeeded'), status=counts(prep=1, train=0)),
+    ) == [
+        [Line('prep', 'waits for its pods'), Line('train', 'waits for prep (Complete)')],
+        [],
+        [Line('prep', '1 pod: 1 starting')],
+        [Line('prep', '1 pod: 1 running')],
+        [],
+        [Line('prep', 'complete')],
+    ]
+
+
+def test_pods_of_an_earlier_attempt_do_not_count() -> None:
+    seen = family(pod('train', 'Failed'), pod('train', 'Running', attempt=1), status={'restarts': 1})
+
+    assert stages(seen) == {'prep': 'waits for its pods', 'train': '1 pod: 1 running'}
+
+
+def test_the_end_is_told_with_its_reason() -> None:
+    status = {'terminalState': 'Failed', 'conditions': [condition('Failed', 'FailedJobs', 'jobset failed')]}
+    _, last = told(family(status=counts(prep=0, train=0)), family(status=status | counts(prep=0, train=0)))
+
+    assert last == [Line('demo', 'Failed: FailedJobs: jobset failed', Tone.BAD)]
+
+
+def test_a_suspended_jobset_says_so() -> None:
+    assert stages(family(suspend=True)) == {'prep': 'suspended', 'train': 'suspended'}
+
+
+@pytest.mark.parametrize(
+    ('end', 'text'),
+    [
+        pytest.param(ended(3), 'exit code 3', id='plain'),
+        pytest.param(
+            ended(127, 'ContainerCannotRun', 'no program "nope" on PATH'),
+            'exit code 127 (ContainerCannotRun): no program "nope" on PATH',
+            id='with a reason',
+        ),
+    ],
+)
+def test_a_bad_end_of_a_container_is_told_once(end: Object, text: str) -> None:
+    seen = Progress()
+    state = family(pod('prep', 'Failed', end))
+
+    first, *_ = seen.look(state)
+
+    assert first == Line('prep-0-1', text, Tone.BAD)
+    assert list(seen.look(state)) == []
+    assert [str(each) for each in seen.failures] == [text]
+
+
+def test_each_restart_of_a_container_is_told_once() -> None:
+    again = {'name': 'main', 'restartCount': 1, 'state': {'running': {}}, 'lastState': ended(1)['state']}
+    lines = told(
+        family(pod('prep', 'Running', ended(1))),
+        family(pod('prep', 'Running', again)),
+        family(pod('prep', 'Running', ended(1, restarts=1))),
+    )
+
+    bad = Line('prep-0-1', 'exit code 1', Tone.BAD)
+    assert [[line for line in each if line.tone is Tone.BAD] for each in lines] == [[bad], [], [bad]]

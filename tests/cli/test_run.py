@@ -1,0 +1,182 @@
+"""``jobset run`` as a person uses it: a process, its lines, its exit code, what it leaves."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.scenarios.space import jobset, replicated
+
+Object = dict[str, Any]
+
+SECONDS = 60
+
+
+class Runner:
+    """Runs the command with a home of its own."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.home = folder / 'home'
+        self._folder = folder
+
+    def file(self, *objects: Object, name: str = 'set.yaml') -> str:
+        path = self._folder / name
+        path.write_text('\n---\n'.join(json.dumps(each) for each in objects))
+        return str(path)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, '-m', 'jobset.cli.main', 'run', *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, 'JOBSET_HOME': str(self.home)},
+        )
+
+    def run(self, *arguments: str) -> tuple[int, str, str]:
+        process = self.start(*arguments)
+        output, errors = process.communicate(timeout=SECONDS)
+        return process.returncode, output, errors
+
+
+@pytest.fixture
+def runner(tmp_path: pathlib.Path) -> Runner:
+    return Runner(tmp_path)
+
+
+def news(output: str) -> list[str]:
+    """Lines without their times, and without how many pods are in which state on the way."""
+    lines = [re.sub(r'^ *\d+\.\d s  (\S+) +', r'\1 ', line) for line in output.splitlines()]
+    return [line for line in lines if not re.search(r'\d pods?:|after \d|^logs:', line)]
+
+
+def test_a_jobset_runs_to_its_end(runner: Runner) -> None:
+    code, output, errors = runner.run(runner.file(jobset('hello', replicated('main', 'echo so it goes'))))
+
+    assert (code, errors) == (0, '')
+    assert sorted(news(output)) == [
+        '[main-0-0] so it goes',
+        'hello Completed: jobset completed successfully',
+        'hello created',
+        'main complete',
+        'main waits for its pods',
+    ]
+
+
+def test_logs_are_kept_and_nothing_else(runner: Runner) -> None:
+    _, output, _ = runner.run(runner.file(jobset('hello', replicated('main', 'echo so it goes'))))
+
+    (folder,) = [pathlib.Path(line.removeprefix('logs: ')) for line in output.splitlines() if line.startswith('logs: ')]
+    (log,) = folder.rglob('*.log')
+    assert log.read_text().split(' ', 3)[3] == 'so it goes\n'
+    assert [each.name for each in folder.parent.iterdir()] == ['logs']
+
+
+def test_the_exit_code_is_that_of_the_container_that_failed(runner: Runner) -> None:
+    code, output, _ = runner.run(runner.file(jobset('bad', replicated('main', 'echo why; exit 7'))))
+
+    assert code == 7
+    assert 'main-0-0 exit code 7' in news(output)
+    assert '[main-0-0] why' in news(output)
+
+
+def test_a_command_that_does_not_exist(runner: Runner) -> None:
+    bad = jobset('bad', replicated('main', 'unused'))
+    (container,) = bad['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']['containers']
+    container['command'] = ['no-such-program', '--now']
+
+    code, output, _ = runner.run(runner.file(bad))
+
+    assert code == 128
+    summary = output.splitlines()[-2]
+    assert 'main-0-0: exit code 128 (StartError)' in summary
+    assert 'no-such-program' in summary
+
+
+def test_a_run_that_takes_too_long(runner: Runner) -> None:
+    code, output, _ = runner.run(
+        runner.file(jobset('long', replicated('main', 'echo up; exec sleep 3600'))), '--timeout', '3s'
+    )
+
+    assert code == 124
+    assert re.search(r'^long: not finished after \d+\.\d s: not at its end after 3 s$', output, re.MULTILINE)
+
+
+@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_it_with_all_its_processes(runner: Runner, number: signal.Signals, code: int) -> None:
+    mark = f'sleep {3600 + os.getpid() % 1000}.{number.value}'
+    process = runner.start(runner.file(jobset('long', replicated('main', f'echo up; exec {mark}'))))
+    assert process.stdout is not None
+    assert any('[main-0-0]' in line for line in process.stdout)
+
+    process.send_signal(number)
+    process.communicate(timeout=SECONDS)
+
+    assert process.returncode == code
+    assert not [line for line in _commands() if mark in line]
+
+
+def _commands() -> list[str]:
+    found = []
+    for path in pathlib.Path('/proc').glob('[0-9]*/cmdline'):
+        try:
+            found.append(path.read_bytes().replace(b'\0', b' ').decode(errors='replace').strip())
+        except OSError:
+            continue
+    return found
+
+
+def test_fields_can_be_set(runner: Runner) -> None:
+    file = runner.file(jobset('hello', replicated('main', 'echo here')))
+
+    code, output, _ = runner.run(file, '--set', 'spec.replicatedJobs[main].replicas=2')
+
+    assert code == 0
+    assert sorted(line for line in news(output) if line.startswith('[')) == ['[main-0-0] here', '[main-1-0] here']
+
+
+@pytest.mark.parametrize(
+    ('content', 'errors'),
+    [
+        pytest.param(
+            'a: [1',
+            "jobset: FILE:2:1: is no YAML: did not find expected ',' or ']' (while parsing a flow sequence)\n",
+            id='not YAML',
+        ),
+        pytest.param('', 'jobset: FILE: is empty: it holds no object\n', id='empty'),
+        pytest.param(
+            'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
+            'jobset: FILE: no JobSet to run; found: ConfigMap\n',
+            id='another kind',
+        ),
+        pytest.param(
+            'apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: a}\nspec:\n  replicatdJobs: []\n',
+            'jobset: FILE:5:3: spec.replicatdJobs: unknown field; did you mean replicatedJobs?\n',
+            id='unknown field',
+        ),
+    ],
+)
+def test_bad_input_is_named_with_its_place(runner: Runner, content: str, errors: str) -> None:
+    path = pathlib.Path(runner.file())
+    path.write_text(content)
+
+    code, output, said = runner.run(str(path))
+
+    assert (code, output, said.replace(str(path), 'FILE')) == (2, '', errors)
+
+
+def test_a_home_that_cannot_be_written(runner: Runner) -> None:
+    runner.home.write_text('not a folder')
+
+    code, output, errors = runner.run(runner.file(jobset('hello', replicated('main', 'true'))))
+
+    assert (code, output) == (1, '')
+    assert errors.startswith(f'jobset: {runner.home}/runs/')
+    assert errors.endswith('cannot be made: Not a directory; set JOBSET_HOME to a folder of yours\n')
