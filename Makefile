@@ -8,6 +8,7 @@ BIN := .venv/bin
 PY := $(BIN)/python
 CODE := jobset tests e2e benchmarks
 READY := .venv/.ready
+USABLE := .venv/.usable
 
 .PHONY: help
 help:  ## list the targets
@@ -16,13 +17,22 @@ help:  ## list the targets
 # The interpreter of the system where it is new enough: images are made of the same one.
 $(READY): requirements/dev.txt pyproject.toml tools/prepare
 	@tools/prepare .venv requirements/dev.txt
+	touch $@ $(USABLE)
+
+# Without what only developers need.
+$(USABLE): requirements/run.txt pyproject.toml tools/prepare
+	@tools/prepare .venv requirements/run.txt
 	touch $@
 
 .PHONY: venv
 venv: $(READY)  ## Python packages from the lock file, and this checkout, in .venv
 
 .PHONY: demo
-demo: $(READY)  ## a real cluster, the controller, and a data-prep -> train JobSet that runs to its end
+demo: $(USABLE)  ## a data-prep -> train JobSet on the embedded control plane, in under a minute
+	@$(BIN)/jobset run samples/pipeline.yaml
+
+.PHONY: demo-cluster
+demo-cluster: $(READY)  ## the same on a real Kubernetes cluster, with the controller in it
 	@$(PY) -m e2e.demo
 
 .PHONY: test
