@@ -21,6 +21,9 @@ PLAIN_REASON: Final = 'Error'
 """The reason that a kubelet gives for a program that ended by itself, which says nothing more."""
 
 _TOLD_WAITS: Final = frozenset({waits.Kind.UNSCHEDULABLE, waits.Kind.CONFIG, waits.Kind.VOLUME, waits.Kind.TROUBLE})
+PATIENCE: Final = 2.0
+"""Seconds after which it is worth a line that something is waited for: most waits are over in a moment."""
+
 _STARTUP: Final = frozenset({conditions.STARTUP_IN_PROGRESS, conditions.STARTUP_COMPLETED})
 
 
@@ -65,20 +68,25 @@ class Progress:
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
+        self._waits: dict[waits.Wait, float] = {}
         self.failures: list[Failure] = []
         """All bad ends, in the order in which they were seen."""
 
-    def look(self, family: Family) -> Iterator[Line]:
-        """The lines for what is new."""
+    def look(self, family: Family, *, at: float) -> Iterator[Line]:
+        """The lines for what is new ``at`` so many seconds; to be asked again now and then without a change."""
         yield from self._conditions(family)
         for pod in family.pods:
             yield from self._failures(pod)
-        for wait in waits.of(family):
-            if wait.kind in _TOLD_WAITS and self._is_news(f'wait/{wait.who}', wait.text):
+        for wait in self._long_waits(family, at):
+            if self._is_news(f'wait/{wait.who}', wait.text):
                 yield Line(wait.who or family.name, wait.text, Tone.NOTE)
         for name, text in stages(family).items():
             if self._is_news(f'stage/{name}', text):
                 yield Line(name, text)
+
+    def _long_waits(self, family: Family, at: float) -> Iterator[waits.Wait]:
+        self._waits = {wait: self._waits.get(wait, at) for wait in waits.of(family) if wait.kind in _TOLD_WAITS}
+        return (wait for wait, since in self._waits.items() if at - since >= PATIENCE)
 
     def _conditions(self, family: Family) -> Iterator[Line]:
         for condition in family.jobset.status.conditions:

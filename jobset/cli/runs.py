@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from jobset.api import keys
 from jobset.cli import failures, progress, views
 from jobset.cli.progress import Line, Tone
-from jobset.client import kinds, lines, manifests, objects
+from jobset.client import kinds, lines, manifests, objects, together
+from jobset.client.families import Family
 from jobset.core import conditions
 from jobset.kube import errors, requests
 
@@ -63,9 +64,9 @@ class Run:
             if _is_jobset(document)
         ]
         try:
-            async with asyncio.timeout(timeout), asyncio.TaskGroup() as group:
-                for where, ending in endings:
-                    group.create_task(self._follow(where, ending))
+            async with asyncio.timeout(timeout):
+                following = (self._follow(where, ending) for where, ending in endings)
+                await together.all_of(following, at_once=len(endings))
         except TimeoutError:
             for _, ending in endings:
                 ending.text = ending.text or f'not at its end after {timeout:g} s'
@@ -112,10 +113,10 @@ class Run:
     async def _look(self, namespace: str, ending: Ending) -> None:
         seen = progress.Progress()
         ending.failures = seen.failures
-        async with contextlib.aclosing(self._cluster.jobsets.follow(ending.name, namespace=namespace)) as states:
+        states = self._cluster.jobsets.follow(ending.name, namespace=namespace)
+        async with contextlib.aclosing(states), self._looking_again(seen) as look:
             async for family in states:
-                for line in seen.look(family):
-                    self._view.tell(line)
+                look(family)
                 self._view.stages(ending.name, progress.stages(family))
                 ending.restarts = family.jobset.status.restarts
                 final = conditions.terminal(family.jobset.status)
@@ -123,6 +124,31 @@ class Run:
                     ending.state, ending.text = final.type, final.message
                     return
         ending.text = ending.text or 'was deleted'
+
+    @contextlib.asynccontextmanager
+    async def _looking_again(self, seen: progress.Progress) -> AsyncIterator[Callable[[Family], None]]:
+        """Tells what is new at each call, and what has lasted long by now also between calls."""
+        last: Family | None = None
+        loop = asyncio.get_running_loop()
+
+        def look(family: Family) -> None:
+            nonlocal last
+            last = family
+            for line in seen.look(family, at=loop.time()):
+                self._view.tell(line)
+
+        async def again() -> None:
+            while True:
+                await asyncio.sleep(progress.PATIENCE / 2)
+                if last is not None:
+                    look(last)
+
+        ticking = asyncio.create_task(again())
+        try:
+            yield look
+        finally:
+            ticking.cancel()
+            await asyncio.wait({ticking})
 
     async def _logs(self, namespace: str, name: str) -> None:
         told = self._cluster.jobsets.log_lines(name, follow=True, namespace=namespace)

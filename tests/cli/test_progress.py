@@ -55,7 +55,7 @@ def counts(**succeeded: int) -> Object:
 
 def told(*states: Family) -> Sequence[Sequence[Line]]:
     seen = Progress()
-    return [list(seen.look(state)) for state in states]
+    return [list(seen.look(state, at=0)) for state in states]
 
 
 def test_a_stage_is_told_when_it_changes_and_only_then() -> None:
@@ -109,10 +109,10 @@ def test_a_bad_end_of_a_container_is_told_once(end: Object, text: str) -> None:
     seen = Progress()
     state = family(pod('prep', 'Failed', end))
 
-    first, *_ = seen.look(state)
+    first, *_ = seen.look(state, at=0)
 
     assert first == Line('prep-0-1', text, Tone.BAD)
-    assert list(seen.look(state)) == []
+    assert list(seen.look(state, at=0)) == []
     assert [str(each) for each in seen.failures] == [text]
 
 
@@ -126,3 +126,13 @@ def test_each_restart_of_a_container_is_told_once() -> None:
 
     bad = Line('prep-0-1', 'exit code 1', Tone.BAD)
     assert [[line for line in each if line.tone is Tone.BAD] for each in lines] == [[bad], [], [bad]]
+
+
+def test_what_is_waited_for_is_told_when_it_lasts_and_once() -> None:
+    held = {'type': 'PodScheduled', 'status': 'False', 'reason': 'Unschedulable', 'message': '0/1 nodes: no cpu'}
+    state = family(pod('prep', 'Pending', conditions=[held]), status=counts(prep=0, train=0))
+    seen = Progress()
+
+    lines = [[line for line in seen.look(state, at=at) if line.subject == 'prep-0-1'] for at in (0, 1, 2, 3)]
+
+    assert lines == [[], [], [Line('prep-0-1', 'cannot be scheduled: 0/1 nodes: no cpu', Tone.NOTE)], []]
