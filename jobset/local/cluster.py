@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from jobset.api import features
-from jobset.client import Jobsets
+from jobset.client import Jobsets, together
 from jobset.controller import manager, metrics
 from jobset.kube import client
 from jobset.local import clock, plane
@@ -37,8 +37,9 @@ from jobset.local.objects import Object
 from jobset.local.scheduling import scheduler
 from jobset.local.server import identity, listener, logs
 from jobset.local.store import journal, recovery, storage
+from jobset.local.store.journal import Keeping as JournalSettings
 
-__all__ = ['Access', 'Cluster', 'NodeSettings', 'Settings']
+__all__ = ['Access', 'Cluster', 'JournalSettings', 'NodeSettings', 'Settings']
 
 NODE: Final = 'local'
 """The name of the one node."""
@@ -68,6 +69,9 @@ class Settings:
 
     keeps_objects: bool = True
     """Whether objects are written to disk, so that the cluster goes on after a restart."""
+
+    journal: JournalSettings = field(default_factory=JournalSettings)
+    """How they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ class Cluster:
     def _open_store(self) -> tuple[storage.Store, Keeping | None]:
         if not self._settings.keeps_objects:
             return storage.Store(), None
-        keeper, recovered = journal.Journal.open(self.folder / 'data')
+        keeper, recovered = journal.Journal.open(self.folder / 'data', self._settings.journal)
         self._stack.callback(keeper.close)
         store = storage.Store(journal=keeper, recovered=recovered)
         return store, lambda: keeper.run(store.everything)
@@ -193,7 +197,7 @@ class Cluster:
         ]
         if keeper is not None:
             parts.append(keeper())
-        await self._stack.enter_async_context(_together(parts))
+        await self._stack.enter_async_context(together.beside(parts))
         async with asyncio.timeout(READY_SECONDS):
             await self.node.registered.wait()
 
@@ -213,18 +217,6 @@ class _Logs:
 
     def read(self, pod: Object, wanted: logs.Wanted) -> AsyncIterator[bytes]:
         return self.source.read(pod, wanted)
-
-
-@contextlib.asynccontextmanager
-async def _together(parts: Sequence[Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
-    """Runs all of them beside the block, and ends them with it; when one fails, all do, and the block with them."""
-    async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(part) for part in parts]
-        try:
-            yield
-        finally:
-            for task in tasks:
-                task.cancel()
 
 
 def _text(error: Exception) -> str:
