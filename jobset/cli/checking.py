@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import jsonpatch
 import msgspec
 
 from jobset.admission import reviews
@@ -22,7 +21,7 @@ from jobset.api.validation import fields, names
 from jobset.cli import madejobs, places
 from jobset.client import manifests
 from jobset.client.manifests import Document, Problem
-from jobset.local import problems, resources, schemas
+from jobset.local import patches, problems, resources, schemas
 from jobset.local.schemas import definitions
 
 _GATES: Final = features.FeatureGates()
@@ -157,8 +156,7 @@ def _completed(document: Document) -> dict[str, Any]:
     """The object after the mutating webhook."""
     obj = copy.deepcopy(document.obj)
     answer = reviews.complete_jobset(_request(obj, document.name))
-    completed: dict[str, Any] = jsonpatch.apply_patch(obj, list(answer.patch), in_place=True)
-    return completed
+    return patches.json_patch(obj, [dict(operation) for operation in answer.patch])
 
 
 async def _judged(obj: dict[str, Any], name: str, gates: features.FeatureGates) -> list[dict[str, str]]:
