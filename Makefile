@@ -50,7 +50,8 @@ unit: $(READY)  ## tests that need no cluster
 	$(PY) -m pytest -q tests
 
 .PHONY: golden
-golden: $(READY)  ## the recorded behaviour of the Go controller, on a real API server
+golden: $(READY)  ## the recorded behaviour of the Go controller, on the embedded API server and on a real one
+	$(PY) -m e2e.golden --embedded
 	$(PY) -m e2e.golden
 
 .PHONY: e2e

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import yaml
 
-from e2e import controller
+from e2e import controller, embedded
 from e2e.kubectl import Kubectl, control_plane
 from jobset.admission import certificates
 from jobset.api import keys
@@ -52,10 +52,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--configuration', action='append', choices=list(GATES), help='default: those that must pass')
     parser.add_argument('--only', action='append', help='glob on case names within a configuration')
+    parser.add_argument(
+        '--embedded', action='store_true', help='on the embedded control plane in place of a real API server'
+    )
     parser.add_argument('options', nargs='*', help='options for golden.py, after --')
     arguments = parser.parse_args()
     failed = 0
-    with control_plane('golden') as kubectl:
+    with embedded.control_plane() if arguments.embedded else control_plane('golden') as kubectl:
         prepare(kubectl)
         for name in arguments.configuration or REQUIRED:
             print(f'== {name}', flush=True)

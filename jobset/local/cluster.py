@@ -16,7 +16,7 @@ import dataclasses
 import functools
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from jobset.api import features
 from jobset.client import Jobsets, together
 from jobset.controller import manager, metrics
 from jobset.kube import client
-from jobset.local import clock, plane
+from jobset.local import clock, plane, reasons
 from jobset.local.controllers import suite
 from jobset.local.controllers.volumes import folders
 from jobset.local.homes import UnusableError
@@ -36,7 +36,7 @@ from jobset.local.node.settings import Settings as NodeSettings
 from jobset.local.objects import Object
 from jobset.local.scheduling import scheduler
 from jobset.local.server import identity, listener, logs
-from jobset.local.store import journal, recovery, storage
+from jobset.local.store import journal, storage
 from jobset.local.store.journal import Keeping as JournalSettings
 
 __all__ = ['Access', 'Cluster', 'JournalSettings', 'NodeSettings', 'Settings']
@@ -59,13 +59,22 @@ class Settings:
     """What it is called in the kubeconfig."""
 
     port: int = 0
-    """Of the API server; a free one when 0."""
+    """Of the API server; when 0 that of the cluster's last life, else a free one."""
 
     gates: features.FeatureGates = field(default_factory=features.FeatureGates)
     """Which features of the JobSet controller are on."""
 
     node: NodeSettings = field(default_factory=NodeSettings)
     """How pods run."""
+
+    has_node: bool = True
+    """Whether there is a node, and a scheduler that gives it pods."""
+
+    has_jobs: bool = True
+    """Whether the Job controller runs."""
+
+    has_jobsets: bool = True
+    """Whether the JobSet controller runs, and its webhooks are asked."""
 
     keeps_objects: bool = True
     """Whether objects are written to disk, so that the cluster goes on after a restart."""
@@ -109,6 +118,7 @@ class Cluster:
         self._settings = settings
         self._now = now
         self._stack = contextlib.AsyncExitStack()
+        self.folder = folder or Path(tempfile.gettempdir())
 
     # What is there inside the block.
 
@@ -128,11 +138,13 @@ class Cluster:
         return await self.node.execute(namespace, pod, command, container)
 
     async def __aenter__(self) -> Self:
-        try:
-            await self._start()
-        except BaseException:
-            await self._stack.aclose()
-            raise
+        with self._explained():
+            try:
+                await self._start()
+            except BaseException:
+                # Raises what the parts have failed with, where that is what has cut the start.
+                await self._stack.aclose()
+                raise
         return self
 
     async def __aexit__(
@@ -141,27 +153,36 @@ class Cluster:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+        with self._explained(error):
+            await self._stack.__aexit__(kind, error, traceback)
+
+    @contextlib.contextmanager
+    def _explained(self, own: BaseException | None = None) -> Iterator[None]:
+        """Turns what the surroundings refuse into an error that says so; ``own`` is the user's, and goes through."""
+        try:
+            yield
+        except Exception as error:
+            text = reasons.of(error, self.folder) if error is not own else None
+            if text is None:
+                raise
+            raise UnusableError(text) from error
 
     async def _start(self) -> None:
-        try:
-            self.folder = self._prepare_folder()
-            store, keeper = self._open_store()
-            known = identity.kept_in(self.folder / 'identity', self._now())
-            told = _Logs()
-            served = await self._stack.enter_async_context(
-                plane.serving(store, now=self._now, gates=self._settings.gates, log_source=told)
-            )
-            await self._listen(served, known)
-        except (OSError, journal.LockedError, journal.Unwritable, recovery.DamagedFileError) as error:
-            raise UnusableError(_text(error)) from error
+        self.folder = self._prepare_folder()
+        store, keeper = self._open_store()
+        known = identity.kept_in(self.folder / 'identity', self._now())
+        told = _Logs()
+        served = await self._stack.enter_async_context(
+            plane.serving(store, now=self._now, gates=self._settings.gates, log_source=told)
+        )
+        await self._listen(served, known)
         self.api = served.api
         self.jobsets = Jobsets(served.api)
         self.node = agent.Node(
             served.api, name=NODE, folder=self.folder, now=self._now, settings=self._node_settings(known)
         )
         told.source = self.node.logs
-        await served.install()
+        await served.install(has_webhooks=self._settings.has_jobsets)
         await self._run_parts(served, known, keeper)
 
     def _prepare_folder(self) -> Path:
@@ -186,26 +207,43 @@ class Cluster:
     async def _run_parts(self, served: plane.Plane, known: identity.Identity, keeper: Keeping | None) -> None:
         """Start everything that works on the objects, and wait until pods can run."""
         choices = suite.Choices(authority=known.authority.decode(), place=folders.Folders(self.folder / 'volumes'))
-        settings = manager.Settings(gates=self._settings.gates, leadership=None, instance='jobset-local')
-        jobsets = manager.Manager(served.carrier, settings, metrics.Metrics(), now=self._now)
-        parts: list[Coroutine[Any, Any, object]] = [
-            suite.Suite(served.api, self._now, choices=choices).run(),
-            jobs.Controller(served.api, now=self._now).run(),
-            scheduler.Scheduler(served.api, now=self._now).run(),
-            self.node.run(),
-            jobsets.run(),
-        ]
+        chosen = self._settings
+        parts: list[Coroutine[Any, Any, object]] = [suite.Suite(served.api, self._now, choices=choices).run()]
         if keeper is not None:
             parts.append(keeper())
+        if chosen.has_jobs:
+            parts.append(jobs.Controller(served.api, now=self._now).run())
+        if chosen.has_node:
+            parts += [scheduler.Scheduler(served.api, now=self._now).run(), self.node.run()]
+        if chosen.has_jobsets:
+            parts.append(self._manager(served).run())
         await self._stack.enter_async_context(together.beside(parts))
-        async with asyncio.timeout(READY_SECONDS):
-            await self.node.registered.wait()
+        if chosen.has_node:
+            await self._wait_until_ready()
+
+    async def _wait_until_ready(self) -> None:
+        try:
+            async with asyncio.timeout(READY_SECONDS):
+                await self.node.registered.wait()
+        except TimeoutError:
+            raise UnusableError(f'{self.folder}: no pod can run after {READY_SECONDS} s; the log says more') from None
+
+    def _manager(self, served: plane.Plane) -> manager.Manager:
+        wanted = manager.Settings(gates=self._settings.gates, leadership=None, instance='jobset-local')
+        return manager.Manager(served.carrier, wanted, metrics.Metrics(), now=self._now)
 
     async def _listen(self, served: plane.Plane, known: identity.Identity) -> None:
         entrance = listener.Listener(served.server, known)
-        await self._stack.enter_async_context(entrance.listening(self._settings.port))
-        self.access = Access(identity.ADDRESS, entrance.port, known.token, known.authority)
         self.kubeconfig = self.folder / 'kubeconfig'
+        wanted = self._settings.port
+        # Clients of an earlier life shall find it again: with its port where that is still free.
+        try:
+            await self._stack.enter_async_context(entrance.listening(wanted or identity.port_in(self.kubeconfig)))
+        except listener.PortTakenError:
+            if wanted:
+                raise
+            await self._stack.enter_async_context(entrance.listening(0))
+        self.access = Access(identity.ADDRESS, entrance.port, known.token, known.authority)
         content = known.kubeconfig(self.access.server, self._settings.name)
         identity.write_private(self.kubeconfig, content.encode())
 
@@ -217,9 +255,3 @@ class _Logs:
 
     def read(self, pod: Object, wanted: logs.Wanted) -> AsyncIterator[bytes]:
         return self.source.read(pod, wanted)
-
-
-def _text(error: Exception) -> str:
-    if isinstance(error, OSError) and error.filename and error.strerror:
-        return f'{error.filename}: {error.strerror}'
-    return str(error)

@@ -36,13 +36,12 @@ _OF_JOBSETS: Final[Object] = {
 }
 
 
-async def install(api: client.Client) -> None:
-    """Apply all of it."""
-    for resource, obj in (
-        (DEFINITIONS, crd.definition()),
-        (MUTATING, mutating()),
-        (VALIDATING, validating()),
-    ):
+async def install(api: client.Client, *, has_webhooks: bool = True) -> None:
+    """Apply the definition and, if wanted, the webhook configurations."""
+    wanted = [(DEFINITIONS, crd.definition())]
+    if has_webhooks:
+        wanted += [(MUTATING, mutating()), (VALIDATING, validating())]
+    for resource, obj in wanted:
         name = obj['metadata']['name']  # type: ignore[index]  # each has one
         kind = requests.Patch.APPLY
         await api.send(requests.patch(resource, None, name, obj, kind, field_manager=MANAGER, force=True))
@@ -53,7 +52,7 @@ def mutating() -> Object:
     return _configuration(
         MUTATING,
         keys.MUTATING_CONFIGURATION,
-        _jobsets('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, 'CREATE'),
+        _jobsets('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, 'CREATE', 'UPDATE'),
         _pods('mpod.kb.io', keys.MUTATE_POD_PATH),
     )
 

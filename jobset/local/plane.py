@@ -32,10 +32,10 @@ class Plane:
         self.api = api
         self.carrier = carrier
 
-    async def install(self) -> None:
-        """Make what every cluster has: the first namespaces and classes, JobSets and their webhooks."""
+    async def install(self, *, has_webhooks: bool = True) -> None:
+        """Make what every cluster has: the first namespaces and classes, JobSets and, if wanted, their webhooks."""
         await defaults.create_first(self.api)
-        await installation.install(self.api)
+        await installation.install(self.api, has_webhooks=has_webhooks)
 
 
 @contextlib.asynccontextmanager

@@ -9,6 +9,16 @@ from typing import Final
 
 from jobset.local.objects import Object
 
+VERSION_2: Final = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
+"""The form in which kubectl reads a document of OpenAPI v2; it asks with an "@" in it, which is no media type."""
+
+DOCUMENT_2: Final = b'\n\x032.0\x12\x0b\n\x06jobset\x12\x011'
+"""A document of OpenAPI v2 without any paths or definitions, in that form: ``swagger`` and ``info``.
+
+kubectl asks for it where it finds a kind in none of the v3 documents, as ``List``, and does not validate what it finds
+nothing about.
+"""
+
 ROOT: Final = '/openapi/v3'
 IMMUTABLE: Final = 'public, immutable'
 """``Cache-Control`` of an answer to the address with the right hash."""

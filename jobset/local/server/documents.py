@@ -110,6 +110,8 @@ class About:
         return Answer(200, answers.encode(kept[0]), content_type, headers)
 
     def _openapi(self, parts: list[str], params: queries.Params) -> Answer | None:
+        if parts == ['openapi', 'v2']:
+            return Answer(200, openapi.DOCUMENT_2, openapi.VERSION_2)
         if parts[1:2] != ['v3']:
             return None
         if self._revision != self._registry.revision:
