@@ -140,14 +140,27 @@ def encode(uid: str, answer: Answer) -> bytes:
 
 
 def complete_jobset(request: Request) -> Answer:
-    """A new JobSet with its defaults. One that cannot be read is let through: the schema says better what is wrong."""
-    if request.operation != 'CREATE' or request.sub_resource or request.object == NOTHING:
+    """A new JobSet with its defaults, or a changed one with those that it had.
+
+    One that cannot be read is let through: the schema says better what is wrong.
+    """
+    if request.sub_resource or request.object == NOTHING:
         return ALLOWED
     try:
         sent = msgspec.json.decode(request.object)
+        stored = msgspec.json.decode(request.old_object)
     except (msgspec.MsgspecError, RecursionError):
         return ALLOWED
-    return Answer(patch=defaulting.patch(sent)) if isinstance(sent, dict) else ALLOWED
+    return Answer(patch=completion(request.operation, sent, stored))
+
+
+def completion(operation: str, sent: object, stored: object) -> Sequence[Mapping[str, object]]:
+    """What :func:`complete_jobset` answers, of the objects themselves."""
+    if operation == 'CREATE' and isinstance(sent, dict):
+        return defaulting.patch(sent)
+    if operation == 'UPDATE' and isinstance(sent, dict) and isinstance(stored, dict):
+        return defaulting.keep(stored, sent)
+    return ()
 
 
 async def judge_jobset(request: Request, *, gates: features.FeatureGates, look_up: LookUp) -> Answer:

@@ -1,4 +1,4 @@
-"""What the mutating webhook fills in when a JobSet is created, as a JSON patch.
+"""What the mutating webhook fills in when a JobSet is created, and keeps when it is changed, as a JSON patch.
 
 It works on the object as it was sent, touches nothing that is there (an explicit null counts as absent, a zero as
 given), and steps around what has the wrong type: the schema judges that later, with a better text. Defaults that the
@@ -32,6 +32,32 @@ def patch(obj: Mapping[str, object]) -> list[JsonPatchOperation]:
         *_amounts('/spec/replicatedJobs', spec.get('replicatedJobs')),
         *_amounts('/spec/volumeClaimPolicies', spec.get('volumeClaimPolicies')),
     ]
+
+
+def keep(old: Mapping[str, object], new: Mapping[str, object]) -> list[JsonPatchOperation]:
+    """The operations that fill in again what ``new`` lacks and ``old`` has as it was filled in; else nothing changes.
+
+    A client that sends its manifest a second time, as ``kubectl apply`` and ``kubectl replace`` do, sends whole lists
+    as they stand there, and lists do not change. A policy that is gone as a whole was taken away, and stays away.
+    """
+    return [one for one in patch(new) if _is_inside(one['path']) and _at(old, one['path']) == one['value']]
+
+
+def _is_inside(path: object) -> bool:
+    return str(path).count('/') > len(('spec', 'policy'))
+
+
+def _at(value: object, path: object) -> object:
+    """What stands at a place of ``value``; None where nothing does."""
+    for part in str(path).split('/')[1:]:
+        key = part.replace('~1', '/').replace('~0', '~')
+        if isinstance(value, Mapping):
+            value = value.get(key)
+        elif isinstance(value, list) and key.isdecimal() and int(key) < len(value):
+            value = value[int(key)]
+        else:
+            return None
+    return value
 
 
 def _policies() -> dict[str, object]:

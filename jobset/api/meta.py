@@ -78,6 +78,10 @@ class ObjectMeta(Identity, frozen=True, gc=False, kw_only=True, rename='camel', 
     finalizers: Strings = ()
 
     def __post_init__(self) -> None:
+        # Made for every object that is read, mostly for nothing: hence one look at all of them first.
+        fields: tuple[object, ...] = (self.labels, self.annotations, self.owner_references, self.finalizers)
+        if None not in fields:
+            return
         # "Not" rather than "is None": for the type checker there is no None, and an empty value may be set anew.
         if not self.labels:
             msgspec.structs.force_setattr(self, 'labels', {})

@@ -281,9 +281,14 @@ class Executor:
         }
         request = requests.replace(world.JOBSETS, metadata.namespace, metadata.name, body, subresource='status')
         try:
-            self.seen.jobsets.observe(await self.api.request(request, into=types.JobSet))
+            stored = await self.api.request(request, into=types.JobSet)
         except errors.ApiError as error:
             raise PassFailedError([error]) from error
+        before = jobset.status
+        if msgspec.structs.replace(status, replicated_jobs_status=before.replicated_jobs_status) == before:
+            self.seen.take_counted(stored)
+        else:
+            self.seen.jobsets.observe(stored)
 
     async def _delete_jobset(self, jobset: types.JobSet) -> None:
         request = requests.delete(

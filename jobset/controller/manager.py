@@ -9,7 +9,7 @@ import datetime
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from jobset.api import features, keys, types
@@ -50,6 +50,12 @@ class Settings:
     workers: int = 16
     """JobSets that are worked on at the same time."""
 
+    batch_seconds: float = 0
+    """How long changes of what belongs to a JobSet are gathered before a pass; its own bring one at once."""
+
+    recording: events.Recording = field(default_factory=events.Recording)
+    """How Events are sent."""
+
 
 class Manager:
     """Runs the controller over an API client until cancelled, or until the leadership is lost."""
@@ -80,11 +86,12 @@ class Manager:
         )
         self.queue: workqueue.WorkQueue[world.Key] = workqueue.WorkQueue(metrics=measured, on_error=self._report)
         measured.follow(self.queue.unfinished_seconds, self.queue.longest_running_seconds)
-        self.world = world.World(api, self.queue.add, watching=watching)
+        self.world = world.World(api, self.queue.add, children_changed=self._children_changed, watching=watching)
         self.recorder = events.Recorder(
             api,
             controller='jobset',
             instance=settings.instance,
+            settings=settings.recording,
             on_drop=measured.event_dropped,
             clock=monotonic,
             now=now,
@@ -161,6 +168,9 @@ class Manager:
     def stop(self) -> None:
         """Let :meth:`run` come to its end."""
         self._stopping.set()
+
+    def _children_changed(self, key: world.Key) -> None:
+        self.queue.add_after(key, self._settings.batch_seconds)
 
     def tell(self, jobset: types.JobSet, event: plan.Event) -> None:
         """Send an Event about a JobSet."""

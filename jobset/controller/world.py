@@ -52,7 +52,8 @@ class ClaimNames:
 class World:
     """The caches, and the families of child Jobs that follow from them.
 
-    ``changed`` is called for each JobSet that a change concerns, synchronously and in order.
+    ``changed`` is called for each JobSet that a change concerns, synchronously and in order; ``children_changed``, if
+    it is given, in its place for changes of what belongs to one, which come in crowds.
     """
 
     def __init__(
@@ -60,10 +61,13 @@ class World:
         api: client.Client,
         changed: Callable[[Key], None],
         *,
+        children_changed: Callable[[Key], None] | None = None,
         namespace: str | None = None,
         watching: informer.Watching | None = None,
     ) -> None:
         self._changed = changed
+        self._children_changed = children_changed or changed
+        self._heeds = True
         self._families: dict[str, family.Family] = {}
         self._keys: dict[str, Key] = {}
         self.jobsets = informer.Informer(api, JOBSETS, types.JobSet, namespace=namespace, settings=watching)
@@ -113,6 +117,14 @@ class World:
         """The claims in the namespace of the set."""
         return ClaimNames(self.claims, jobset.metadata.namespace)
 
+    def take_counted(self, jobset: types.JobSet) -> None:
+        """Takes the answer to a write of ours that changed counters only: they decide nothing, so no pass follows."""
+        self._heeds = False
+        try:
+            self.jobsets.observe(jobset)
+        finally:
+            self._heeds = True
+
     def _jobset_changed(self, old: types.JobSet | None, new: types.JobSet | None) -> None:
         metadata = (new or old or _nothing()).metadata
         key = Key(metadata.namespace, metadata.name)
@@ -120,7 +132,8 @@ class World:
             self._keys.pop(metadata.uid, None)
         else:
             self._keys[metadata.uid] = key
-        self._changed(key)
+        if self._heeds:
+            self._changed(key)
 
     def _job_changed(self, old: jobs.Job | None, new: jobs.Job | None) -> None:
         # An owner reference may change: the Job then leaves one family and joins another.
@@ -147,7 +160,7 @@ class World:
         """A JobSet that is not known yet is looked at when it appears."""
         key = self._keys.get(uid)
         if key is not None:
-            self._changed(key)
+            self._children_changed(key)
 
 
 def _service_of(jobset: types.JobSet) -> tuple[meta.Ref]:

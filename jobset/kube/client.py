@@ -30,7 +30,7 @@ class Pieces(Protocol):
     """A body as it comes."""
 
     async def readany(self) -> bytes:
-        """The bytes that have come, at least one; none at the end."""
+        """The bytes that have come, at least one; none at the end. Others run meanwhile, even if they are there."""
 
 
 class Carrier(Protocol):

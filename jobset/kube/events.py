@@ -32,6 +32,9 @@ INSTANCE_BYTES: Final = 128
 class Recording:
     """How Events are sent."""
 
+    is_on: bool = True
+    """Whether they are; in a simulation of days, each is a write for nobody."""
+
     folding: series.Folding = field(default_factory=series.Folding)
     """How repetitions are folded."""
 
@@ -102,6 +105,8 @@ class Recorder:
         Events of one reason about one object become one, unless their ``related`` objects, as the pods that a
         controller makes, differ.
         """
+        if not self._settings.is_on:
+            return
         key = series.Key(regarding, type, reason, action, related)
         at, now = self._clock(), self._now()
         entry = self._memory.find(key, at=at)
@@ -124,7 +129,8 @@ class Recorder:
     async def run(self) -> NoReturn:
         """Sends what is recorded until cancelled; :meth:`flush` then sends the rest."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._sweep())
+            if self._settings.is_on:
+                group.create_task(self._sweep())
             while True:
                 await self._has_letters.wait()
                 await self._send_all()

@@ -88,10 +88,12 @@ class Decoder(Generic[T]):
         if end < 0:
             self._keep(piece)
             return ()
-        lines = b''.join((*self._pieces, piece[:end]))
-        self._pieces.clear()
-        self._size = 0
-        self._keep(piece[end + 1 :])
+        lines = piece
+        if self._pieces or end + 1 < len(piece):
+            lines = b''.join((*self._pieces, piece[:end]))
+            self._pieces.clear()
+            self._size = 0
+            self._keep(piece[end + 1 :])
         try:
             return self._events.decode_lines(lines)
         except msgspec.MsgspecError:

@@ -11,7 +11,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence, ValuesView
 from dataclasses import dataclass
-from typing import Generic, NoReturn, TypeVar
+from typing import Final, Generic, NoReturn, TypeVar
 
 from jobset.api import meta
 from jobset.kube import backoff, client, errors, frames, listing, requests, store
@@ -214,9 +214,11 @@ class Informer(Generic[T]):
         raise errors.Unreachable('cut before the streamed list was complete', where=self._where, sent=True)
 
     def _apply(self, event: frames.Event[T]) -> None:
+        if isinstance(event, _CHANGES):
+            # Nearly all are: looked for first, and in the quickest way.
+            self._store.apply(event.object)
+            return
         match event:
-            case frames.Modified(obj) | frames.Added(obj):
-                self._store.apply(obj)
             case frames.Deleted(obj):
                 self._store.remove(obj.metadata)
             case frames.Bookmark(obj):
@@ -293,9 +295,10 @@ class Informer(Generic[T]):
         return f'GET {self.resource.collection(self._namespace)}'
 
 
+_CHANGES: Final = (frames.Modified, frames.Added)
+
+
 async def _read(content: client.Pieces, decoder: frames.Decoder[T]) -> Sequence[frames.Event[T]] | None:
     """The events of the next piece of a stream, as many as have come; None at its end."""
-    # While there is more to read, reading does not wait: let others run once for each piece.
-    await asyncio.sleep(0)
     piece = await content.readany()
     return decoder.feed(piece) if piece else None

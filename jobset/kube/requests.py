@@ -4,6 +4,7 @@ Nothing here does I/O, so that tests, the embedded control plane and dry runs ca
 """
 
 import enum
+import re
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -59,14 +60,14 @@ class Resource:
     def collection(self, namespace: str | None = None) -> str:
         """Path of all objects of a namespace, or of all namespaces."""
         if self.namespaced and namespace:
-            return f'{self._root}/namespaces/{quote(namespace, safe="")}/{self.plural}'
+            return f'{self._root}/namespaces/{_quoted(namespace)}/{self.plural}'
         return f'{self._root}/{self.plural}'
 
     def item(self, namespace: str | None, name: str) -> str:
         """Path of one object. Raises ValueError where a path would name something else than one object."""
         if not name or (self.namespaced and not namespace):
             raise ValueError(f'{self.plural}: an object is named by {"namespace and " * self.namespaced}name')
-        return f'{self.collection(namespace)}/{quote(name, safe="")}'
+        return f'{self.collection(namespace)}/{_quoted(name)}'
 
     def subresource(self, namespace: str | None, name: str, subresource: str) -> str:
         """Path of a part of one object, as ``status``."""
@@ -237,7 +238,16 @@ def _path(resource: Resource, namespace: str | None, name: str, subresource: str
 
 
 def _query(**parameters: str | int | None) -> str:
-    return urlencode({key: value for key, value in parameters.items() if value})
+    wanted = {key: value for key, value in parameters.items() if value}
+    return urlencode(wanted) if wanted else ''
+
+
+def _quoted(name: str) -> str:
+    # Names that Kubernetes gives out need no quoting, and looking for that is quicker than doing it.
+    return name if _PLAIN.fullmatch(name) else quote(name, safe='')
+
+
+_PLAIN: Final = re.compile(r'[A-Za-z0-9_.~-]*', re.ASCII)
 
 
 def _delete_options(propagation: Propagation | None, grace_seconds: int | None) -> dict[str, Any]:

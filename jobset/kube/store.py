@@ -56,7 +56,8 @@ class Store(Generic[T]):
 
     def apply(self, obj: T) -> bool:
         """Takes an addition or a change that a watch tells; returns whether it was news."""
-        self.bookmark(obj.metadata.version)
+        version = obj.metadata.version
+        self.seen = max(self.seen, version)
         return self._take(obj)
 
     def remove(self, deleted: meta.Identity) -> bool:
@@ -94,20 +95,21 @@ class Store(Generic[T]):
 
     def _take(self, obj: T, *, rewound: bool = False) -> bool:
         new = obj.metadata
+        version = new.version
         ref = (new.namespace, new.name)
         held = self._objects.get(ref)
         if held is not None:
             old = held.metadata
-            if new.version == old.version if rewound else new.version <= old.version:
+            if version == old.version if rewound else version <= old.version:
                 return False
             if old.uid != new.uid:
                 self._drop(held)
                 held = None
-        elif self._unkept and self._is_old(ref, new.version):
+        elif self._unkept and self._is_old(ref, version):
             return False
         if self._keep is not None and not self._keep(obj):
-            if new.version > self.seen:
-                self._unkept[ref] = new.version
+            if version > self.seen:
+                self._unkept[ref] = version
             if held is not None:
                 self._drop(held)
             return held is not None

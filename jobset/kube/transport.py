@@ -146,7 +146,7 @@ class Transport:
             return await self._with_fresh_credentials(request, self._answer)
 
     @contextlib.asynccontextmanager
-    async def stream(self, request: requests.Request, *, idle_timeout: float) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, request: requests.Request, *, idle_timeout: float) -> AsyncIterator['_Pieces']:
         """The body of an answer that goes on, in pieces as they come.
 
         Raises :class:`~jobset.kube.errors.Unreachable` inside the block when the stream is cut, or when nothing has
@@ -154,7 +154,7 @@ class Transport:
         """
         response = await self._with_fresh_credentials(request, lambda one: self._open(one, idle_timeout))
         try:
-            yield response.content
+            yield _Pieces(response.content)
         except aiohttp.SocketTimeoutError as error:
             text = f'nothing has come for {idle_timeout} s'
             raise errors.Silent(text, where=str(request), sent=True) from error
@@ -261,6 +261,18 @@ class Transport:
     def _count(self, code: str, request: requests.Request, started: float) -> None:
         if self._on_answer is not None:
             self._on_answer(code, request.method, self._host, time.perf_counter() - started)
+
+
+class _Pieces:
+    """See :class:`jobset.kube.client.Pieces`."""
+
+    def __init__(self, content: aiohttp.StreamReader) -> None:
+        self._content = content
+
+    async def readany(self) -> bytes:
+        # While there is more to read, reading does not wait: let others run once for each piece.
+        await asyncio.sleep(0)
+        return await self._content.readany()
 
 
 def _bucket(settings: Requesting) -> TokenBucket | None:

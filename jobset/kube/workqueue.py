@@ -202,8 +202,9 @@ class WorkQueue(Generic[K]):
                 self._metrics.worked(self._now() - started)
                 if key in self._dirty:
                     self._enqueue(key)
-            # A pass that finds nothing to do never waits, and many of them in a row would stop all else.
-            await asyncio.sleep(0)
+            if self._waiting:
+                # A pass that finds nothing to do never waits, and many of them in a row would stop all else.
+                await asyncio.sleep(0)
 
     async def _pass(self, handler: Handler[K], key: K) -> None:
         try:

@@ -15,6 +15,8 @@ import uvloop
 from jobset.local import cluster, daemon, homes
 
 UNUSABLE: Final = 1
+FAULTY: Final = 70
+"""Exit codes: of what the person can mend, and of what we have to."""
 
 
 def main() -> int:
@@ -24,6 +26,7 @@ def main() -> int:
     parser.add_argument('--folder', type=pathlib.Path, help='in place of the one that belongs to the name')
     parser.add_argument('--port', type=int, default=0)
     parser.add_argument('--ready-fd', type=int, help='a descriptor that is told when the cluster answers')
+    parser.add_argument('--snapshot-bytes', type=int, help='size of the journal from which on a snapshot is made')
     arguments = parser.parse_args()
     logging.basicConfig(level=logging.INFO, format='%(asctime)s %(levelname)s %(name)s: %(message)s')
     try:
@@ -31,27 +34,45 @@ def main() -> int:
         if arguments.folder is not None:
             home = homes.Home(home.name, arguments.folder)
         home.prepare()
-        uvloop.run(_run(home, arguments.port, arguments.ready_fd))
+        journal = cluster.JournalSettings()
+        if arguments.snapshot_bytes is not None:
+            journal = cluster.JournalSettings(compact_bytes=arguments.snapshot_bytes)
+        node = cluster.NodeSettings(keep_logs=True)
+        settings = cluster.Settings(name=home.name, port=arguments.port, node=node, journal=journal)
+        uvloop.run(_run(home, settings, arguments.ready_fd))
     except homes.UnusableError as error:
-        print(f'jobset: {error}', file=sys.stderr)  # noqa: T201 - the last line of the log is what a person is shown
+        _complain(str(error), arguments.ready_fd)
         return UNUSABLE
+    except Exception as error:
+        logging.exception('the cluster has ended')
+        _complain(f'a fault of jobset itself: {type(error).__name__}: {error}', arguments.ready_fd)
+        return FAULTY
     return 0
 
 
-async def _run(home: homes.Home, port: int, ready: int | None) -> None:
+def _complain(text: str, ready: int | None) -> None:
+    """Tell why there is no cluster: as the last line of the log, and whoever waits, because a full disk has no log."""
+    with contextlib.suppress(OSError):
+        print(f'jobset: {text}', file=sys.stderr, flush=True)  # noqa: T201
+    if ready is not None:
+        with contextlib.suppress(OSError):
+            os.write(ready, text.encode())
+
+
+async def _run(home: homes.Home, settings: cluster.Settings, ready: int | None) -> None:
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    settings = cluster.Settings(name=home.name, port=port, node=cluster.NodeSettings(keep_logs=True))
     async with cluster.Cluster(folder=home.folder, settings=settings) as running:
         daemon.note(home, running.access.server)
         if ready is not None:
-            os.write(ready, daemon.READY.encode())
+            # Whoever has started us may have gone meanwhile; the cluster stays.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(ready, daemon.READY.encode())
             os.close(ready)
         await stopping.wait()
-    with contextlib.suppress(FileNotFoundError):
-        home.process.unlink()
+    daemon.forget(home)
 
 
 if __name__ == '__main__':

@@ -5,6 +5,7 @@ of one kind (:mod:`jobset.local.kinds`) and controllers look into them.
 """
 
 import datetime
+import functools
 import uuid
 from typing import Any
 
@@ -35,8 +36,10 @@ def new_uid() -> str:
     return str(uuid.uuid4())
 
 
+@functools.lru_cache(maxsize=64)
 def stamp(moment: datetime.datetime) -> str:
     """As ``metav1.Time``: UTC, whole seconds."""
+    # Kept, because in simulations one moment is written many times, and each takes longer than to look it up.
     return moment.astimezone(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 

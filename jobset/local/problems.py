@@ -88,9 +88,8 @@ class Problem(Exception):  # noqa: N818 - what is told to the client, as a value
 
     @classmethod
     def invalid(cls, kind: str, group: str, name: str, causes: Sequence[Cause]) -> Self:
-        """Fields with wrong values, all at once. Equal mistakes are told once."""
-        causes = tuple(dict.fromkeys(causes))
-        texts = [f'{cause.field}: {cause.message}' for cause in causes]
+        """Fields with wrong values, all at once. Equal mistakes are told once, in the message at least."""
+        texts = list(dict.fromkeys(f'{cause.field}: {cause.message}' for cause in causes))
         what = texts[0] if len(texts) == 1 else f'[{", ".join(texts)}]'
         text = f'{_full(kind, group)} "{name}" is invalid: {what}'
         return cls(422, 'Invalid', text, group=group, kind=kind, name=name, causes=causes)

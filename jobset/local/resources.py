@@ -5,7 +5,7 @@ Built-in kinds are made in :mod:`jobset.local.kinds`, those of CustomResourceDef
 """
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,6 +46,9 @@ class Rules:
     server would answer something else than 422.
     """
 
+    brings_into_form: bool = False
+    """Whether ``default`` writes all values in canonical form, so that ``default`` of the schema is not needed."""
+
     has_generation: bool = True
     """Whether ``metadata.generation`` counts changes outside metadata and status."""
 
@@ -57,8 +60,8 @@ class Rules:
         if self.has_status:
             obj.pop('status', None)
 
-    def default(self, obj: Object) -> None:
-        """Fill in what is not given."""
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+        """Fill in what is not given. The parts named by ``settled`` have been through it and need not be looked into."""
 
     def admit(self, obj: Object, context: Context) -> None:
         """What kube-apiserver's own admission plugins do on creation, as resolving a priority class."""

@@ -36,6 +36,10 @@ NETWORK = {
     'path': '/spec/network',
     'value': {'enableDNSHostnames': True, 'publishNotReadyAddresses': True},
 }
+NETWORK_FLAGS = [
+    {'op': 'add', 'path': f'/spec/network/{key}', 'value': True}
+    for key in ('enableDNSHostnames', 'publishNotReadyAddresses')
+]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +47,18 @@ NETWORK = {
     [
         pytest.param(review(jobset()), ALLOWED, id='a complete object is not touched'),
         pytest.param(review(jobset(network=None)), patched(NETWORK), id='a default is added'),
-        pytest.param(review(jobset(network=None), operation='UPDATE'), ALLOWED, id='nothing is added on update'),
+        pytest.param(
+            review(jobset(network=None), jobset(), operation='UPDATE'), ALLOWED, id='what was taken away stays away'
+        ),
+        pytest.param(
+            review(jobset(network={}), jobset(), operation='UPDATE'),
+            patched(*NETWORK_FLAGS),
+            id='what was filled in is kept',
+        ),
+        pytest.param(
+            review(jobset(network={}), jobset(network={}), operation='UPDATE'), ALLOWED, id='nothing is new on update'
+        ),
+        pytest.param(review(jobset(), None, operation='UPDATE'), ALLOWED, id='an update of nothing'),
         pytest.param(review(None, jobset(network=None), operation='DELETE'), ALLOWED, id='deletion'),
         pytest.param(review(jobset(network=None), subResource='status'), ALLOWED, id='a subresource'),
         pytest.param(review('no object'), ALLOWED, id='not an object: the schema judges'),

@@ -144,3 +144,59 @@ def test_broken_numbers_of_resources_become_texts() -> None:
             'value': '1000000000',
         },
     ]
+
+
+def _completed(sent: Json) -> Json:
+    completed = copy.deepcopy(sent)
+    for operation in defaulting.patch(sent):
+        *parents, last = str(operation['path']).split('/')[1:]
+        target = completed
+        for part in parents:
+            target = target[int(part) if isinstance(target, list) else part]
+        target[last] = operation['value']
+    return completed
+
+
+MANIFEST: Json = {
+    'spec': {
+        'replicatedJobs': [{'name': 'a', 'template': {'spec': {'template': {'spec': {'containers': []}}}}}],
+        'network': {'subdomain': 's'},
+        'failurePolicy': {'rules': [{'action': 'FailJobSet'}]},
+        'volumeClaimPolicies': [{'templates': []}],
+    }
+}
+
+
+def test_a_manifest_that_is_sent_again_gets_back_what_was_filled_in() -> None:
+    stored = _completed(MANIFEST)
+
+    assert defaulting.keep(stored, MANIFEST) == [
+        add(f'{JOB}/completionMode', 'Indexed'),
+        add(f'{JOB}/template/spec/restartPolicy', 'OnFailure'),
+        add('/spec/network/enableDNSHostnames', True),
+        add('/spec/network/publishNotReadyAddresses', True),
+        add('/spec/failurePolicy/rules/0/name', 'failurePolicyRule0'),
+        add('/spec/volumeClaimPolicies/0/retentionPolicy', {'whenDeleted': 'Delete'}),
+    ]
+    assert defaulting.keep(stored, stored) == []
+
+
+def test_what_was_never_filled_in_is_not_now() -> None:
+    assert defaulting.keep(MANIFEST, MANIFEST) == []
+
+
+def test_what_was_chosen_otherwise_is_not_replaced_by_the_default() -> None:
+    stored = _completed(MANIFEST)
+    stored['spec']['replicatedJobs'][0]['template']['spec']['completionMode'] = 'NonIndexed'
+
+    assert f'{JOB}/completionMode' not in [one['path'] for one in defaulting.keep(stored, MANIFEST)]
+
+
+def test_a_further_replicated_job_has_nothing_to_be_kept() -> None:
+    jobs = MANIFEST['spec']['replicatedJobs']
+    more = {'spec': {**_completed(MANIFEST)['spec'], 'replicatedJobs': [*jobs, *jobs]}}
+
+    assert [one['path'] for one in defaulting.keep(_completed(MANIFEST), more)] == [
+        f'{JOB}/completionMode',
+        f'{JOB}/template/spec/restartPolicy',
+    ]

@@ -241,7 +241,7 @@ def webhook(name: str, path: str, called_for: tuple[str, str, str], *operations:
             'MutatingWebhookConfiguration',
             keys.MUTATING_CONFIGURATION,
             [
-                webhook('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, JOBSETS, 'CREATE'),
+                webhook('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, JOBSETS, 'CREATE', 'UPDATE'),
                 webhook('mpod.kb.io', keys.MUTATE_POD_PATH, PODS, 'CREATE'),
             ],
             id='mutating',

@@ -20,7 +20,12 @@ _Name = Annotated[str, typer.Argument(help='Name of the cluster.')]
 @app.command()
 def up(
     name: _Name = DEFAULT,
-    port: Annotated[int, typer.Option(help='Port of the API server on the loopback interface; 0: a free one.')] = 0,
+    port: Annotated[
+        int,
+        typer.Option(
+            min=0, max=65535, help='Port of the API server on the loopback interface; 0: as before, or a free one.'
+        ),
+    ] = 0,
 ) -> None:
     """Start a cluster, or take the one that runs."""
     home = _home(name)
@@ -41,10 +46,14 @@ def down(
 ) -> None:
     """End a cluster with all its pods, and take its data away."""
     home = _home(name)
-    if daemon.down(home, keep_data=keep_data):
+    try:
+        ended = daemon.down(home, keep_data=keep_data)
+    except homes.UnusableError as error:
+        raise failures.Failure(str(error)) from error
+    if ended:
         typer.echo(f'cluster "{home.name}" is down')
     else:
-        typer.echo(f'cluster "{home.name}" was not there')
+        typer.echo(f'cluster "{home.name}" was not {"running" if home.folder.exists() else "there"}')
 
 
 @app.command()

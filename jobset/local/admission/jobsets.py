@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from jobset.admission import reviews
-from jobset.api import defaulting, features, keys
+from jobset.api import features, keys
 from jobset.local.admission import calling, review
 from jobset.local.objects import Object
 
@@ -51,10 +51,11 @@ async def _answer(handler: reviews.Handler, asked: review.Review, uid: str) -> r
 
 async def _complete(asked: review.Review, _: str) -> review.Answer:
     """As :func:`jobset.admission.reviews.complete_jobset`, on the object itself instead of its JSON."""
-    if asked.operation != 'CREATE' or asked.subresource or asked.object is None:
+    if asked.subresource:
         return review.Answer(allowed=True)
-    return review.Answer(allowed=True, patch=defaulting.patch(asked.object))
+    return review.Answer(allowed=True, patch=reviews.completion(asked.operation, asked.object, asked.old_object))
 
 
 def _raw(obj: Object | None) -> msgspec.Raw:
-    return reviews.NOTHING if obj is None else msgspec.Raw(msgspec.json.encode(obj))
+    # In the order in which the real server sends custom objects: mistakes may show a part of them.
+    return reviews.NOTHING if obj is None else msgspec.Raw(msgspec.json.encode(obj, order='sorted'))

@@ -28,6 +28,9 @@ class Metadata(meta.Identity, frozen=True, gc=False, kw_only=True, rename='camel
     finalizers: Strings = ()
 
     def __post_init__(self) -> None:
+        fields: tuple[object, ...] = (self.labels, self.annotations, self.owner_references, self.finalizers)
+        if None not in fields:
+            return
         for name in ('labels', 'annotations'):
             if getattr(self, name) is None:
                 msgspec.structs.force_setattr(self, name, {})

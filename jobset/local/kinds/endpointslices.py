@@ -23,7 +23,8 @@ class Rules(typed.Rules):
     has_status = False
 
     def complete(self, obj: Object) -> None:
-        """Ports have a name, if an empty one, and a protocol."""
+        """Ports have a name, if an empty one, and a protocol; no endpoints are null."""
+        obj['endpoints'] = obj.get('endpoints') or None
         for port in obj.get('ports') or ():
             port.setdefault('name', '')
             port.setdefault('protocol', 'TCP')

@@ -1,5 +1,6 @@
 """What extends the server: definitions of custom resources, and webhook configurations."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from jobset.local import resources, schemas
@@ -18,7 +19,7 @@ _SECONDS_MOST: Final = 30
 class DefinitionRules(resources.Rules):
     """Of definitions. What follows from a new one is :func:`jobset.local.schemas.definitions.establish`'s business."""
 
-    def default(self, obj: Object) -> None:
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
         """Names that follow from others, and how versions are converted."""
         spec = obj.get('spec') or {}
         names = spec.get('names') or {}

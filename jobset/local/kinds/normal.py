@@ -8,15 +8,12 @@ the walk looks at each key once.
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from jobset.local import objects
 from jobset.local.kinds import amounts, shapes
 from jobset.local.objects import Object
-
-_ABSENT: Final[Any] = object()
-"""What becomes of null in a list of structs: nothing can be made of it."""
 
 Step = Callable[[Any], Any]
 """Gives the normal form of a value."""
@@ -44,6 +41,10 @@ class Plan:
         """Make the plan for a shape."""
         kept, always = set(), []
         for field in shape.fields:
+            if field.type == _MANAGED:
+                # An empty list says something here, and whoever reads it judges the rest.
+                kept.add(field.name)
+                continue
             step = _step(field.type)
             if step is not None:
                 self._inner[field.name] = step
@@ -57,13 +58,9 @@ class Plan:
             self._few = tuple(self._inner.items())
 
     def apply(self, obj: Any) -> Any:
-        """The object itself, changed in place; _ABSENT for None."""
-        if obj is None:
-            return _ABSENT
+        """The object itself, changed in place."""
         if not all(obj.values()):
-            kept = self._kept
-            for key in [key for key, value in obj.items() if not value and (value is None or key not in kept)]:
-                del obj[key]
+            self._drop_empty(obj)
         if self._few is not None:
             for key, step in self._few:
                 if key in obj:
@@ -78,8 +75,24 @@ class Plan:
                 obj[key] = make()
         return obj
 
+    def apply_beside(self, obj: Object, settled: Collection[str]) -> None:
+        """As :meth:`apply`, but the fields named by ``settled`` are in normal form already."""
+        self._drop_empty(obj)
+        for key, step in self._inner.items():
+            if key in obj and key not in settled:
+                obj[key] = step(obj[key])
+        for key, make in self._always:
+            if key not in obj:
+                obj[key] = make()
+
+    def _drop_empty(self, obj: Object) -> None:
+        kept = self._kept
+        for key in [key for key, value in obj.items() if not value and (value is None or key not in kept)]:
+            del obj[key]
+
 
 _FEW: Final = 4
+_MANAGED: Final = '[]meta.ManagedFieldsEntry'
 
 _plans: Final[dict[str, Plan]] = {}
 
@@ -108,29 +121,41 @@ def _step(type_: str) -> Step | None:
     if bare.startswith('[]'):
         return _listed(bare[2:])
     if bare.startswith('{}'):
-        step = _step(bare[2:])
-        return None if step is None else _mapped(step)
+        return _mapped(bare[2:])
     return plan(bare).apply
 
 
-def _listed(type_: str) -> Step | None:
-    step = _step(type_)
-    if step is None:
-        return None
+def _listed(type_: str) -> Step:
+    """Null in a list is what nobody gave."""
+    step, make = _step(type_), _zero(type_)
+
+    def given(value: Any) -> Any:
+        return [make() if item is None else item for item in value] if None in value else value
 
     def tidy(value: Any) -> Any:
+        value = given(value)
         for item in value:
-            step(item)
+            step(item)  # type: ignore[misc]
         return value
 
     def replace(value: Any) -> Any:
-        return [step(item) for item in value]
+        return [step(item) for item in given(value)]  # type: ignore[misc]
 
-    return tidy if '.' in type_ else replace
+    return given if step is None else tidy if '.' in type_ else replace
 
 
-def _mapped(step: Step) -> Step:
-    return lambda value: {key: step(item) for key, item in value.items()}
+def _mapped(type_: str) -> Step:
+    step, make = _step(type_), _zero(type_)
+
+    def given(value: Any) -> Any:
+        if None not in value.values():
+            return value
+        return {key: make() if item is None else item for key, item in value.items()}
+
+    def replace(value: Any) -> Any:
+        return {key: step(item) for key, item in given(value).items()}  # type: ignore[misc]
+
+    return given if step is None else replace
 
 
 def _amounts(value: Any) -> Any:
@@ -163,7 +188,7 @@ _SCALAR_STEPS: Final[dict[str, Step | None]] = dict.fromkeys(
 def _zero(type_: str) -> Callable[[], Any]:
     """How a field that nobody gave is written."""
     match type_:
-        case 'string':
+        case 'string' | 'bytes':
             return str
         case 'int' | 'float' | 'intstr':
             return int

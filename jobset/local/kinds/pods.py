@@ -92,6 +92,12 @@ class Rules(typed.Rules):
         owners = old['metadata'].get('ownerReferences')
         if owners is not None:
             obj['metadata']['ownerReferences'] = owners
+        else:
+            obj['metadata'].pop('ownerReferences', None)
+        if 'deletionTimestamp' in old['metadata']:
+            obj['metadata']['deletionTimestamp'] = old['metadata']['deletionTimestamp']
+        else:
+            obj['metadata'].pop('deletionTimestamp', None)
 
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new status."""

@@ -1,5 +1,7 @@
 """The rules that all kinds with Go types share: objects are brought into normal form before anything is looked at."""
 
+from collections.abc import Collection
+
 from jobset.local import resources
 from jobset.local.kinds import normal
 from jobset.local.objects import Object
@@ -11,9 +13,11 @@ class Rules(resources.Rules):
     shape: str
     """Its name, as ``core.Pod``."""
 
-    def default(self, obj: Object) -> None:
+    brings_into_form = True
+
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
         """Bring the object into normal form and complete it."""
-        normal.plan(self.shape).apply(obj)
+        normal.plan(self.shape).apply_beside(obj, settled)
         self.complete(obj)
 
     def complete(self, obj: Object) -> None:

@@ -6,14 +6,17 @@ is pure (:mod:`decisions`, :mod:`statuses`, :mod:`restarts`, :mod:`probing`, :mo
 and :mod:`launching` (the small process that stands between this one and those of a container).
 
 A container has a user and a mount namespace of its own where the machine allows that, without root: its volumes are at
-their paths, its host name and the names of the cluster's pods are known to every program. Where it does not, volumes
-are where the variables ``JOBSET_VOLUME_<NAME>`` say, names are known to Python only, and an event says so.
+their paths, ``/tmp`` and ``/dev/shm`` are its own, its host name and the names of the cluster's pods are known to every
+program. Where it does not, volumes are where the variables ``JOBSET_VOLUME_<NAME>`` say, ``TMPDIR`` is its own, names
+are known to Python only, and an event says so.
+
+Each pod has a loopback address of its own, and where the kernel allows that (seccomp), all ports of it: who listens on
+all addresses or on localhost listens there. Where it does not, such a one takes the port from all other pods, also
+those of other clusters, and an event says so.
 
 What it is not:
 
-* Containers share the machine's programs, files, ``/tmp``, ``/dev/shm`` and network. Each pod has a loopback address of
-  its own, but who listens on all addresses (``0.0.0.0``) takes the port from all other pods, also those of other
-  clusters.
+* Containers share the machine's programs, files and network.
 * Images are not run, users and capabilities not changed, limits of memory and CPU not enforced.
 * A Service has no address that works: its name stands for the addresses of its ready pods, at the ports of these.
 * SIGTERM goes to the whole process group of a container, not to its first process only.

@@ -23,6 +23,7 @@ from jobset.local.node import (
     machine,
     processes,
     registration,
+    scratch,
 )
 from jobset.local.node.model import Pod
 from jobset.local.node.settings import INHERITED, Settings
@@ -66,7 +67,7 @@ class Node:
         self._now = now
         self._names = names
         self._ranges = ranges
-        self._recorder = events.Recorder(api, controller='kubelet', instance=name)
+        self._recorder = events.Recorder(api, controller='kubelet', instance=name, clock=_loop_time, now=now)
         self._pods = informer.Informer(api, requests.PODS, Pod, field_selector=f'spec.nodeName={name}')
         self._lives: dict[str, lives.Life] = {}
 
@@ -103,10 +104,14 @@ class Node:
 
     async def _look_around(self, ranges: addresses.Addresses) -> World:
         settings = self._settings
-        kind, why_none = await self._try_namespaces()
+        kind, why_none, why_no_ports = await self._try(ranges)
         if not kind:
             logger.warning('pods run without namespaces: %s', why_none)
-        inherited = {key: os.environ[key] for key in INHERITED if key in os.environ}
+        if why_no_ports:
+            logger.warning('pods share the ports of this machine: %s', why_no_ports)
+        # The folder for temporary files of the one who started this is no folder of the containers.
+        left_out = {'TMPDIR'} if settings.private_tmp else set()
+        inherited = {key: os.environ[key] for key in INHERITED if key in os.environ and key not in left_out}
         return World(
             api=self._api,
             node=self.name,
@@ -120,22 +125,29 @@ class Node:
             host_ip=_HOST_IP,
             namespaces=kind,
             why_none=why_none,
+            has_ports=settings.own_ports and not why_no_ports,
+            why_no_ports=why_no_ports,
+            shown=scratch.shown(),
             allocatable=machine.capacity(self._folder, settings.capacity),
             environment={**inherited, **settings.environment},
         )
 
-    async def _try_namespaces(self) -> tuple[str, str]:
-        """The kind of namespaces that can be made here, or why none can."""
-        if not self._settings.namespaces:
-            return '', 'switched off'
+    async def _try(self, ranges: addresses.Addresses) -> tuple[str, str, str]:
+        """The kind of namespaces that can be made here, or why none can; and why pods cannot have their own ports."""
         root = self._folder / 'pods' / '.try'
         root.mkdir(exist_ok=True)
-        why = ''
-        for kind in ('plain', 'user') if os.geteuid() == 0 else ('user',):
-            why = await processes.try_namespaces(kind, root)
-            if not why:
-                return kind, ''
-        return '', why
+        address = ranges.take()
+        asked = address if self._settings.own_ports else ''
+        kinds = ['plain', 'user'] if os.geteuid() == 0 else ['user']
+        why = 'switched off'
+        try:
+            for kind in kinds if self._settings.namespaces else []:
+                why, why_no_ports = await processes.look(kind, root, address=asked)
+                if not why:
+                    return kind, '', why_no_ports
+            return '', why, (await processes.look('', root, address=asked))[1]
+        finally:
+            ranges.give_back(address)
 
     async def _run(self, world: World) -> None:
         registering = registration.Registration(self._api, self.name, self._settings)
@@ -197,3 +209,7 @@ class Node:
         for left in (self._folder / 'logs').iterdir():
             if left.name.rpartition('_')[2] not in self._lives:
                 folders.remove(left)
+
+
+def _loop_time() -> float:
+    return asyncio.get_running_loop().time()

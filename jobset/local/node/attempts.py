@@ -19,6 +19,7 @@ from jobset.local.node import (
     mounts,
     probing,
     processes,
+    scratch,
     specs,
     terminations,
 )
@@ -142,6 +143,8 @@ class Attempt:
                 world.settings.images,
                 default_cwd=str(setting.default_cwd),
             )
+            if world.settings.private_tmp:
+                await asyncio.to_thread(scratch.fresh, self._tmp)
             launch = self._launch(argv, env, cwd)
             async with _pipes(writer) as (stdout, stderr):
                 process = await processes.Process.start(launch, stdout=stdout, stderr=stderr)
@@ -151,11 +154,12 @@ class Attempt:
             return self._never_ran(reason='StartError', message=_explain(error))
         self._process = process
         started_at = world.now()
-        leftovers.note(setting.folder.parent.parent / 'pids' / setting.container['name'], process.launcher, process.pid)
-        self._on_change(step=Step.RUNNING, started_at=started_at, container_id=self.container_id)
-        world.record(setting.pod, 'Started', f'Container started: {setting.container["name"]}')
-        self._is_launched.set()
         try:
+            note = setting.folder.parent.parent / 'pids' / setting.container['name']
+            leftovers.note(note, process.launcher, process.pid)
+            self._on_change(step=Step.RUNNING, started_at=started_at, container_id=self.container_id)
+            world.record(setting.pod, 'Started', f'Container started: {setting.container["name"]}')
+            self._is_launched.set()
             code = await self._attend(process)
             await writer.finish(within=_DRAIN_SECONDS)
         finally:
@@ -171,8 +175,12 @@ class Attempt:
 
     def _launch(self, argv: list[str], env: dict[str, str], cwd: str) -> processes.Launch:
         world, setting = self._world, self._setting
+        address = setting.ip if world.has_ports and not setting.pod.spec.get('hostNetwork') else ''
         if not world.namespaces:
-            return processes.Launch(argv=argv, env=env, cwd=cwd if Path(cwd).is_dir() else str(setting.default_cwd))
+            cwd = cwd if Path(cwd).is_dir() else str(setting.default_cwd)
+            if world.settings.private_tmp:
+                env.setdefault('TMPDIR', str(self._tmp))
+            return processes.Launch(argv=argv, env=env, cwd=cwd, outputs=str(setting.folder), address=address)
         root = setting.folder / 'root'
         root.mkdir(parents=True, exist_ok=True)
         message_path = setting.container.get('terminationMessagePath') or terminations.DEFAULT_PATH
@@ -181,14 +189,19 @@ class Attempt:
             mounts.Mount(source=str(self._message_file), target=message_path, is_file=True),
             mounts.Mount(source='', target=cwd),
         ]
+        if world.settings.private_tmp:
+            kept = [*world.shown, str(setting.default_cwd)]
+            wanted += scratch.mounts(setting.mounts, commands.MACHINE, tmp=self._tmp, kept=kept)
         return processes.Launch(
             argv=argv,
             env=env,
             cwd=cwd,
+            outputs=str(setting.folder),
             namespaces=world.namespaces,
             root=str(root),
             steps=mounts.plan(wanted, commands.MACHINE),
             hostname=specs.hostname(setting.pod.metadata.name, setting.pod.spec),
+            address=address,
         )
 
     def _never_ran(self, *, reason: str, message: str) -> Ended:
@@ -279,6 +292,10 @@ class Attempt:
             why = f'Container {name} failed {use.lower()} probe'
             self._on_change(failing=why, failing_grace=probe.get('terminationGracePeriodSeconds'))
         return use is probing.Use.STARTUP and is_good
+
+    @property
+    def _tmp(self) -> Path:
+        return self._setting.folder / 'tmp'
 
     @property
     def _message_file(self) -> Path:

@@ -7,6 +7,7 @@ debugger: each is noted with the time of its start, so that no other process tha
 import contextlib
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -17,23 +18,34 @@ def note(file: Path, *pids: int) -> None:
 
 
 def end(pods: Path) -> list[int]:
-    """Kills all noted processes that still run, with their groups; returns their numbers."""
+    """Kills all noted processes that still run, with all that they have started; returns their numbers."""
     killed = []
     for file in pods.glob('*/pids/*'):
         for line in file.read_text(encoding='ascii').splitlines():
             pid, _, started = line.partition(' ')
             if pid.isdigit() and started and started_at(int(pid)) == started:
                 killed.append(int(pid))
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(int(pid), signal.SIGKILL)
+                # First what is below it: afterwards nobody can tell whose it was.
+                for one in (*_descendants(int(pid)), int(pid)):
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.kill(one, signal.SIGKILL)
         file.unlink()
     return killed
 
 
+def _descendants(pid: int) -> Iterator[int]:
+    for task in Path(f'/proc/{pid}/task').glob('*/children'):
+        with contextlib.suppress(OSError):
+            for child in task.read_text(encoding='ascii').split():
+                yield from _descendants(int(child))
+                yield int(child)
+
+
 def started_at(pid: int) -> str:
-    """When a process was started, in the kernel's own measure; empty when there is none."""
+    """When a process was started, in the kernel's own measure; empty when it has ended, buried or not."""
     try:
         stat = Path(f'/proc/{pid}/stat').read_text(encoding='ascii', errors='replace')
     except OSError:
         return ''
-    return stat.rpartition(')')[2].split()[19]
+    fields = stat.rpartition(')')[2].split()
+    return '' if fields[0] == 'Z' else fields[19]

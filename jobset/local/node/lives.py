@@ -17,6 +17,7 @@ from jobset.local.node import (
     backoffs,
     decisions,
     environment,
+    logfiles,
     phases,
     preparing,
     reports,
@@ -35,8 +36,10 @@ class Life:
     def __init__(self, world: World, pod: Pod) -> None:
         self._world = world
         self._pod = pod
-        self._facts = adoption.adopt(pod, world.now())
-        self._was_cut = adoption.was_cut(pod)
+        meta = pod.metadata
+        logs = logfiles.folder(world.folder / 'logs', namespace=meta.namespace, pod=meta.name, uid=meta.uid)
+        self._facts = adoption.adopt(pod, world.now(), logfiles.begun(logs))
+        self._was_cut = adoption.was_cut(self._facts)
         self._is_over = pod.status.get('phase') in ('Succeeded', 'Failed')
         self._is_gone = False
         self._wake = asyncio.Event()

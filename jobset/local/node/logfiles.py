@@ -34,6 +34,16 @@ def parts(file: Path) -> list[Path]:
     return [*rotated, file] if file.exists() else rotated
 
 
+def begun(pod_folder: Path) -> dict[str, int]:
+    """The last run of each container that was begun, which a node may not have lived to tell: its log is there."""
+    runs: dict[str, int] = {}
+    for file in pod_folder.glob('*/*.log*'):
+        number, container = file.name.partition('.')[0], file.parent.name
+        if number.isdigit():
+            runs[container] = max(runs.get(container, 0), int(number))
+    return runs
+
+
 class Writer:
     """Writes what comes from a container's streams to its log."""
 
@@ -49,6 +59,7 @@ class Writer:
         self._output = file.open('ab', buffering=0)
         self._size = self._output.tell()
         self._is_broken = False
+        self._stamps = loglines.Stamps()
 
     def pipe(self, stream: str) -> int:
         """The end of a new pipe that a process may write to; the caller closes its own copy."""
@@ -56,7 +67,7 @@ class Writer:
         os.set_blocking(writer, True)
         loop = asyncio.get_running_loop()
         self._pending[reader] = loop.create_future()
-        loop.add_reader(reader, self._take, reader, loglines.Splitter(stream))
+        loop.add_reader(reader, self._take, reader, loglines.Splitter(stream, self._stamps))
         return writer
 
     async def finish(self, *, within: float) -> None:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 
 from jobset.local import objects, problems
-from jobset.local.node import logfiles, loglines
+from jobset.local.node import logfiles, loglines, phases
 from jobset.local.objects import Object
 from jobset.local.server.logs import Wanted
 
 _PIECE: Final = 64 << 10
+_CREATING: Final = 'ContainerCreating'
 
 
 class Logs:
@@ -142,14 +143,16 @@ def _run(pod: Object, wanted: Wanted) -> int:
     last = ((shown or {}).get('lastState') or {}).get('terminated')
     count = int((shown or {}).get('restartCount') or 0)
     is_waiting = not state or 'waiting' in state
+    reason = (state.get('waiting') or {}).get('reason') or _CREATING
+    # While it waits to start again, the count is still that of the run that ended; unless the next one is being made.
+    is_counted = reason == _CREATING or (last or {}).get('reason') == phases.RESTARTING
+    before = count - 1 if not is_waiting or is_counted else count
     if wanted.previous:
         if not last:
             raise problems.Problem.bad_request(f'previous terminated {what} not found')
-        # While it waits to start again, the count is still that of the run that ended.
-        return count if is_waiting and last.get('reason') != 'RestartingAllContainers' else count - 1
+        return before
     if is_waiting:
         if last:
-            return count if last.get('reason') != 'RestartingAllContainers' else count - 1
-        reason = (state.get('waiting') or {}).get('reason') or 'ContainerCreating'
+            return before
         raise problems.Problem.bad_request(f'{what} is waiting to start: {reason}')
     return count

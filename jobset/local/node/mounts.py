@@ -37,11 +37,13 @@ class Mount:
     target: str
     is_file: bool = False
     is_read_only: bool = False
+    is_memory: bool = False
+    """Nothing of this machine, but an empty folder in memory, which goes with the container."""
 
 
 Step = tuple[str, ...]
-"""One of ``folder PATH MODEL``, ``link TARGET PATH``, ``bind SOURCE PATH OPTIONAL``, ``place PATH KIND`` and
-``lock PATH``; paths are below the new root, ``MODEL`` is the folder to take the mode from.
+"""One of ``folder PATH MODEL``, ``link TARGET PATH``, ``bind SOURCE PATH OPTIONAL``, ``place PATH KIND``, ``lock PATH``
+and ``memory PATH``; paths are below the new root, ``MODEL`` is the folder to take the mode from.
 """
 
 
@@ -57,6 +59,8 @@ def plan(mounts: Iterable[Mount], look: Look) -> list[Step]:
         steps.append(('place', target, 'file' if mount.is_file else 'folder'))
         if mount.source:
             steps.append(('bind', mount.source, target, ''))
+        elif mount.is_memory:
+            steps.append(('memory', target))
     # At the end, because places for deeper mounts may have to be made first.
     steps.extend(('lock', target) for target, mount in wanted if mount.is_read_only)
     return steps

@@ -43,6 +43,9 @@ class Preparation:
         self.is_made = True
         if not self._world.namespaces:
             self._warn(pod)
+        if self._world.why_no_ports and not pod.spec.get('hostNetwork'):
+            text = f'pods share the ports of this machine ({self._world.why_no_ports}): who listens on all addresses'
+            self._world.record(pod, 'SharedPorts', f'{text} keeps others from that port', is_warning=True)
 
     async def refresh(self, pod: Pod) -> None:
         """Brings volumes that are made from objects up to date."""

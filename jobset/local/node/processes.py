@@ -18,8 +18,8 @@ from typing import Any, Final, Self
 
 from jobset.local.node import mounts
 
-_FOLDER: Final = str(Path(__file__).parent / 'launching')
-_CODE: Final = 'import sys; sys.path.append(sys.argv[1]); import launcher; launcher.main()'
+_FOLDER: Final = str(Path(__file__).parent)
+_CODE: Final = 'import sys; sys.path.append(sys.argv[1]); from launching import launcher; launcher.main()'
 _START_TIMEOUT: Final = 60
 """Seconds that a start may take: ten thousands of mounts on a slow disk, but not for ever."""
 
@@ -42,10 +42,15 @@ class Launch:
 
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: str = '/'
+    outputs: str = '/'
+    """The folder for what further commands print; the container need not see it."""
+
     namespaces: str = ''
     root: str = ''
     steps: Sequence[mounts.Step] = ()
     hostname: str = ''
+    address: str = ''
+    """The pod's address, when its ports are its own."""
 
     def frame(self) -> bytes:
         """As it is sent."""
@@ -54,10 +59,12 @@ class Launch:
                 'argv': list(self.argv),
                 'env': dict(self.env),
                 'cwd': self.cwd,
+                'outputs': self.outputs,
                 'namespaces': self.namespaces,
                 'root': self.root,
                 'steps': list(self.steps),
                 'hostname': self.hostname,
+                'address': self.address,
             }
         )
 
@@ -70,6 +77,9 @@ class Process:
     ) -> None:
         self.pid = 0
         """Of the main process, and of its group and session."""
+
+        self.remark = ''
+        """Why a pod cannot have ports of its own, where it was only to be seen whether it can."""
 
         self.launcher = popen.pid
         self.exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -113,10 +123,13 @@ class Process:
         self._send('kill')
 
     async def run(self, argv: Sequence[str], *, output: Path, seconds: float | None) -> int | None:
-        """Runs a further command in the container; its exit code, None when it took too long and was killed."""
+        """Runs a further command in the container; its exit code, None when it took too long and was killed.
+
+        ``output`` is a file in the folder that was given for those.
+        """
         key = next(self._keys)
         done = self._runs[key] = asyncio.get_running_loop().create_future()
-        self._send('run', key, list(argv), str(output))
+        self._send('run', key, list(argv), output.name)
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(done)
@@ -143,7 +156,7 @@ class Process:
     async def _begin(self, launch: Launch) -> None:
         self._writer.write(launch.frame())
         await self._writer.drain()
-        await self._expect('ready')
+        self.remark = str((await self._expect('ready'))[1])
         if launch.argv:
             self.pid = (await self._expect('started'))[1]
             self._listener = asyncio.create_task(self._listen())
@@ -191,16 +204,20 @@ class Process:
             self._writer.write(_frame(frame))
 
 
-async def try_namespaces(kind: str, root: Path) -> str:
-    """Whether namespaces of that kind can be made: empty, or why not."""
-    launch = Launch(argv=(), namespaces=kind, root=str(root), steps=[('place', '/proc', 'folder')])
+async def look(kind: str, root: Path, *, address: str) -> tuple[str, str]:
+    """Whether namespaces of that kind can be made, and pods have ports of their own: each empty, or why not.
+
+    No ``address``: ports are not asked about.
+    """
+    steps = [('place', '/proc', 'folder'), ('bind', '/proc', '/proc', '')]
+    launch = Launch(argv=(), namespaces=kind, root=str(root), steps=steps, address=address)
     with open(os.devnull, 'wb') as nowhere:  # noqa: ASYNC230, PTH123
         try:
             process = await Process.start(launch, stdout=nowhere.fileno(), stderr=nowhere.fileno())
         except CannotStart as error:
-            return error.text
+            return error.text, ''
     await process.close()
-    return ''
+    return '', process.remark
 
 
 def _spawn(control: int, stdout: int, stderr: int) -> subprocess.Popen[bytes]:

@@ -58,6 +58,21 @@ class Settings:
     namespaces: bool = True
     """Whether to use Linux namespaces, which make mount paths and names work for every program."""
 
+    own_ports: bool = True
+    """Whether every pod has all ports for itself, as pods do that have a network of their own.
+
+    All pods share the network of this machine. So that two of them can listen on one port, the kernel asks the launcher
+    of a container about each ``bind`` and ``connect``, which makes these some ten microseconds slower; see
+    :mod:`.launching.ports`.
+    """
+
+    private_tmp: bool = True
+    """Whether every container has a ``/tmp`` and a ``/dev/shm`` of its own, empty when it starts.
+
+    Programs that were written for containers take files there for theirs alone: two pods that wait for ``/tmp/ready``
+    would find each other's. Without namespaces the variable ``TMPDIR`` tells where it is.
+    """
+
     crash_base: float = 10
     """Seconds before a container that ended is started a third time; doubled for each further one."""
 

@@ -1,7 +1,7 @@
 """What all pods of a node share."""
 
 import datetime
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +32,15 @@ class World:
 
     why_none: str = ''
     """Why not."""
+
+    has_ports: bool = False
+    """Whether pods have ports of their own."""
+
+    why_no_ports: str = ''
+    """Why not, where they should."""
+
+    shown: Sequence[str] = ()
+    """Folders below ``/tmp`` that containers see although they have a ``/tmp`` of their own."""
 
     allocatable: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)

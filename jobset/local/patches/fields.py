@@ -143,15 +143,22 @@ def manager_of(user_agent: str) -> str:
 
 def _owners_of_update(old: Object | None, new: Object, node: Node, subresource: str) -> _Owners | None:
     """The owners before a plain write; None when they are not, or no longer, to be tracked."""
+    if old is None:
+        return {}
     given = new['metadata'].get('managedFields')
-    before = (old or {}).get('metadata', {}).get('managedFields')
-    if subresource or given is None:
+    before = old['metadata'].get('managedFields')
+    if subresource or given is None or not all(_is_whole(entry) for entry in given if entry):
         owners = _owners(before)
     elif given == [{}] or (not given and node.name):  # an empty list says something in Go types only
         return None
     else:
         owners = _owners(given) or _owners(before)
-    return owners if owners or old is None else None
+    return owners or None
+
+
+def _is_whole(entry: Object) -> bool:
+    """Whether an entry that a client sends is one; when one is not, none of them counts."""
+    return entry.get('operation') in (_APPLY, _UPDATE) and entry.get('fieldsType', 'FieldsV1') == 'FieldsV1'
 
 
 def _owners_before(live: Object, node: Node, api_version: str, now: datetime.datetime) -> _Owners:

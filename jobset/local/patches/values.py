@@ -6,6 +6,8 @@ field by field unless they are atomic, lists by their identities if they are set
 
 from typing import Any, Final
 
+import msgspec
+
 from jobset.local.patches import fieldsets
 from jobset.local.patches.fieldsets import LEAF, SELF, Fields
 from jobset.local.schemas import canonical, uniqueness
@@ -118,24 +120,56 @@ def _with_self(fields: Fields | None) -> Fields:
 
 def _all(value: Any, node: Node) -> Fields:
     """A value that was not there before, with everything in it."""
-    if isinstance(value, dict):
-        if not value or node.map_type == _ATOMIC:
+    if not value:
+        return LEAF
+    # Not isinstance: these walks are a good part of what a create costs.
+    kind = type(value)
+    if kind is dict:
+        if node.map_type == _ATOMIC:
             return LEAF
-        properties = node.properties
         made: Fields = {SELF: LEAF}
+        members = _members(node)
         for name, part in value.items():
-            if isinstance(part, dict | list):
-                made[_step(name)] = _all(part, properties.get(name) or node.additional or ANYTHING)
-            else:
-                made[_step(name)] = LEAF
+            known = members.get(name)
+            if known is None:
+                known = members[name] = (_step(name), _child(node, name))
+            step, child = known
+            made[step] = _all(part, child) if type(part) in _COMPOSED else LEAF
         return made
-    if isinstance(value, list) and value and _has_identities(node):
-        items = node.items or ANYTHING
-        made = {SELF: LEAF}
-        for step, item in zip(_identities(value, node), value, strict=True):
-            made[step] = _all(item, items)
-        return made
+    if kind is list and _has_identities(node):
+        return _all_of_list(value, node)
     return LEAF
+
+
+_COMPOSED: Final = frozenset({dict, list})
+
+_MOST_MEMBERS: Final = 1000
+_known_members: dict[int, tuple[Node, dict[str, tuple[str, Node]]]] = {}
+
+
+def _members(node: Node) -> dict[str, tuple[str, Node]]:
+    """Step and node of the fields of a map that have been met. The node is kept: its id must not come again."""
+    found = _known_members.get(id(node))
+    if found is None or len(found[1]) > _MOST_MEMBERS:
+        found = _known_members[id(node)] = (node, {})
+    return found[1]
+
+
+_MOST_LISTS: Final = 500
+_known_lists: dict[tuple[int, bytes], tuple[Node, Fields]] = {}
+
+
+def _all_of_list(value: list[Any], node: Node) -> Fields:
+    """The containers of a template, for the most part: long, and the same in everything that is made of it."""
+    key = (id(node), msgspec.json.encode(value))
+    found = _known_lists.get(key)
+    if found is None:
+        if len(_known_lists) >= _MOST_LISTS:
+            _known_lists.clear()
+        items = node.items or ANYTHING
+        fields = {step: _all(item, items) for step, item in zip(_identities(value, node), value, strict=True)}
+        found = _known_lists[key] = (node, {SELF: LEAF, **fields})
+    return found[1]
 
 
 # --- which differ

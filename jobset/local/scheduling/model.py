@@ -64,7 +64,8 @@ class Container(_Struct, frozen=True, gc=False, kw_only=True, rename='camel', om
 
     def __post_init__(self) -> None:
         msgspec.structs.force_setattr(self, 'resources', _once(self.resources))
-        msgspec.structs.force_setattr(self, 'ports', _once(self.ports))
+        if self.ports is not _ABSENT:
+            msgspec.structs.force_setattr(self, 'ports', _once(self.ports))
 
 
 class ClaimSource(_Struct, frozen=True, gc=False, kw_only=True, rename='camel', omit_defaults=True):

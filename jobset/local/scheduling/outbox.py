@@ -40,8 +40,9 @@ class Outbox:
         while True:
             while self._writes:
                 await self._writes.popleft()()
-                # A write to a server in this process never waits, and many of them in a row would stop all else.
-                await asyncio.sleep(0)
+                if self._writes:
+                    # A write to a server in this process never waits, and many in a row would stop all else.
+                    await asyncio.sleep(0)
             idle = loop.create_future()
             self._idle.append(idle)
             await idle

@@ -1,7 +1,7 @@
 """Schemas of the built-in kinds, from the vendored OpenAPI data (:mod:`jobset.local.schemas.components`)."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
@@ -48,23 +48,25 @@ class _Builtin(Schema):
     def _fits(self) -> quick.Test:
         return quick.test(self.root)
 
+    def fits(self, obj: Object) -> bool:
+        return self._fits(obj)
+
     def check(self, obj: Object) -> None:
-        if self._fits(obj):
-            return
         try:
             decoding.check(obj, self.root)
         except decoding.UndecodableError as error:
             raise decoding.refuse(self._kind, self._version, error) from None
 
     def unknown_fields(self, obj: Object) -> Sequence[str]:
-        return () if self._fits(obj) else unknown.fields(obj, self.root)
+        return unknown.fields(obj, self.root)
 
     def prune(self, obj: Object) -> None:
-        if not self._fits(obj):
-            unknown.fields(obj, self.root, drop=True)
+        unknown.fields(obj, self.root, drop=True)
 
-    def default(self, obj: Object) -> None:
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
         canonical.write(obj, self.root)
 
-    def validate(self, obj: Object, old: Object | None = None) -> list[Cause]:
+    def validate(
+        self, obj: Object, old: Object | None = None, *, subresource: str = '', found: Sequence[Cause] = ()
+    ) -> list[Cause]:
         return []

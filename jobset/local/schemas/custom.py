@@ -4,12 +4,12 @@ Source: Kubernetes documentation, "Extend the Kubernetes API with CustomResource
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
-from jobset.local.schemas import builtins, decoding, defaulting, quick, rules, structure, unknown
+from jobset.local.schemas import builtins, canonical, decoding, defaulting, quick, rules, structure, unknown
 from jobset.local.schemas.components import REFERENCE
 from jobset.local.schemas.nodes import OBJECT_META, Node, plain
 from jobset.local.schemas.schema import Schema
@@ -52,7 +52,7 @@ class Custom(Schema):
         return {**self._schema, 'type': 'object', 'properties': properties}
 
     @functools.cached_property
-    def _known(self) -> quick.Test:
+    def _fits(self) -> quick.Test:
         return quick.test(self.root)
 
     @functools.cached_property
@@ -63,29 +63,36 @@ class Custom(Schema):
     def _rules(self) -> rules.Rules:
         return rules.Rules(self.root)
 
+    def fits(self, obj: Object) -> bool:
+        return self._fits(obj)
+
     def check(self, obj: Object) -> None:
-        if self._known(obj):
-            return
         try:
             _check_metadata(obj, self.root)
         except decoding.UndecodableError as error:
             raise decoding.refuse(self._kind, self._version, error) from None
 
     def unknown_fields(self, obj: Object) -> Sequence[str]:
-        return () if self._known(obj) else unknown.fields(obj, self.root)
+        return unknown.fields(obj, self.root)
 
     def prune(self, obj: Object) -> None:
-        if not self._known(obj):
-            unknown.fields(obj, self.root, drop=True)
+        unknown.fields(obj, self.root, drop=True)
+        _write_whole(obj)
 
-    def default(self, obj: Object) -> None:
-        defaulting.fill(obj, self.root)
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+        metadata = obj.get('metadata')
+        if isinstance(metadata, dict) and 'metadata' not in settled:
+            # The one part that the server holds in a Go struct.
+            canonical.write(metadata, builtins.object_meta())
+        defaulting.fill(obj, self.root, settled)
 
-    def validate(self, obj: Object, old: Object | None = None) -> list[Cause]:
-        causes = self._structure.mistakes(obj, old)
+    def validate(
+        self, obj: Object, old: Object | None = None, *, subresource: str = '', found: Sequence[Cause] = ()
+    ) -> list[Cause]:
+        causes = self._structure.mistakes(obj, old, part=subresource)
         if self._rules.empty:
             return causes
-        if any(cause.reason in _BLOCKING for cause in causes):
+        if any(cause.reason in _BLOCKING for cause in (*found, *causes)):
             return [*causes, Cause('<nil>', f'Invalid value: null: {_SKIPPED}complete validation')]
         return causes + self._rules.mistakes(obj, old)
 
@@ -125,6 +132,19 @@ def _node(schema: Mapping[str, Any], *, is_root: bool = False) -> Node:
 
 def _anything(additional: object) -> Node | None:
     return Node(preserve_unknown=True) if additional is True else None
+
+
+def _write_whole(value: Any) -> None:
+    """Write numbers without a fraction as Go does: ``2.0`` as ``2``, in place."""
+    entries = value.items() if isinstance(value, dict) else enumerate(value)
+    for key, part in list(entries):
+        if isinstance(part, float) and part.is_integer() and abs(part) < _EXACT:
+            value[key] = int(part)
+        elif isinstance(part, dict | list):
+            _write_whole(part)
+
+
+_EXACT: Final = 2**53
 
 
 def _check_metadata(obj: Any, node: Node, path: str = '') -> None:

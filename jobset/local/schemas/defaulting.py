@@ -4,22 +4,23 @@ Null where it is not allowed is as if the field were not there, so that a defaul
 """
 
 import copy
+from collections.abc import Collection
 from typing import Any
 
 from jobset.local.schemas.nodes import Node
 
 
-def fill(value: Any, node: Node) -> None:
-    """Fill in the defaults of ``node``, and drop nulls that mean nothing, in place."""
+def fill(value: Any, node: Node, settled: Collection[str] = ()) -> None:
+    """Fill in the defaults of ``node``, and drop nulls that mean nothing, in place; not in parts that are settled."""
     if isinstance(value, dict):
-        _members(value, node)
+        _members(value, node, settled)
     elif isinstance(value, list) and node.items is not None:
         for item in value:
             if isinstance(item, dict | list):
                 fill(item, node.items)
 
 
-def _members(value: dict[str, Any], node: Node) -> None:
+def _members(value: dict[str, Any], node: Node, settled: Collection[str]) -> None:
     gone = []
     properties = node.properties
     for key, part in value.items():
@@ -29,7 +30,7 @@ def _members(value: dict[str, Any], node: Node) -> None:
         if part is None:
             if not child.nullable and not child.preserve_unknown:
                 gone.append(key)
-        elif isinstance(part, dict | list):
+        elif isinstance(part, dict | list) and key not in settled:
             fill(part, child)
     for key in gone:
         del value[key]

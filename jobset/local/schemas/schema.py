@@ -1,7 +1,7 @@
 """The schema of one kind in one version."""
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
@@ -12,7 +12,7 @@ class Schema(abc.ABC):
     """What the server asks of a schema; made by :func:`jobset.local.schemas.builtin` or from a CRD.
 
     The order in the server: ``check`` and ``unknown_fields`` right after decoding (or after patching), then ``prune``,
-    then ``default``, and, after admission, ``validate``.
+    all three only for what does not fit; then ``default``, and, after admission, ``validate``.
     """
 
     @property
@@ -24,6 +24,13 @@ class Schema(abc.ABC):
     @abc.abstractmethod
     def document(self) -> Object:
         """The OpenAPI v3 schema to serve; shared, not to be changed."""
+
+    @abc.abstractmethod
+    def fits(self, obj: Object) -> bool:
+        """Whether an object, or some of its parts, certainly passes ``check`` and has nothing unknown.
+
+        It is quick, and so for nearly all objects. False says nothing: look.
+        """
 
     @abc.abstractmethod
     def check(self, obj: Object) -> None:
@@ -42,9 +49,17 @@ class Schema(abc.ABC):
         """Drop the unknown fields, in place."""
 
     @abc.abstractmethod
-    def default(self, obj: Object) -> None:
-        """Fill in the defaults of the schema, and write values in their canonical form, in place."""
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+        """Fill in the defaults of the schema, and write values in their canonical form, in place.
+
+        The parts named by ``settled`` have been through it and need not be looked into.
+        """
 
     @abc.abstractmethod
-    def validate(self, obj: Object, old: Object | None = None) -> list[Cause]:
-        """Mistakes in structure, formats and rules; with ``old`` also those of the change. None for built-in kinds."""
+    def validate(
+        self, obj: Object, old: Object | None = None, *, subresource: str = '', found: Sequence[Cause] = ()
+    ) -> list[Cause]:
+        """Mistakes in structure, formats and rules; with ``old`` also those of the change. None for built-in kinds.
+
+        Of a subresource only its own part is judged. ``found`` are mistakes of the metadata: after some, no rules are.
+        """

@@ -6,6 +6,7 @@ walked through for their mistakes. In an update, what was wrong before and has n
 
 import functools
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 import jsonschema_rs
@@ -65,13 +66,26 @@ class Structure:
         except ValueError:  # a pattern that Go knows and Rust does not
             return None
 
-    def mistakes(self, obj: Object, old: Object | None) -> list[Cause]:
-        """What is wrong, in the order of the fields of the object."""
+    def mistakes(self, obj: Object, old: Object | None, *, part: str = '') -> list[Cause]:
+        """What is wrong, in the order of the fields of the object; of one part of it, where that alone was written."""
         found: list[Cause] = []
         if not self.fits(obj):
-            _walk(obj, _MISSING if old is None else old, self._root, '', found)
+            if part:
+                found = self._mistakes_of_part(obj, old or {}, part)
+            else:
+                _walk(obj, _MISSING if old is None else old, self._root, '', found)
         found.extend(self._lists.mistakes(obj, old))
         return found
+
+    def _mistakes_of_part(self, obj: Object, old: Object, part: str) -> list[Cause]:
+        """As the real server gives them: the messages begin at the part, the fields at the object."""
+        found: list[Cause] = []
+        if part in obj and part in self._root.properties:
+            _walk(obj[part], old.get(part, _MISSING), self._root.properties[part], '', found)
+        return [
+            cause if cause.field == '<nil>' else replace(cause, field=f'{part}.{cause.field}'.rstrip('.'))
+            for cause in found
+        ]
 
     def fits(self, obj: Object) -> bool:
         """Whether it is certainly right, but for double elements."""

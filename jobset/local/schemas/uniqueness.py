@@ -130,6 +130,8 @@ def _differ(value: list[Any], node: Node) -> bool:
 def _duplicates(value: list[Any], node: Node, path: str) -> Iterator[Cause]:
     seen = set()
     for index, item in enumerate(value):
+        if node.list_type == 'map' and item is None:
+            continue
         if node.list_type == 'map' and not isinstance(item, dict):
             text = f'Invalid value: {encoded(item)}: must be an object for an array of list-type map'
             yield Cause(f'{path}[{index}]', text)

@@ -8,7 +8,7 @@ from jobset.local.server.planes import Plane
 
 
 class Asking:
-    """One request, in its two rounds."""
+    """One request, in its two rounds; ``said`` gets what is to be said to the client."""
 
     def __init__(
         self,
@@ -19,6 +19,7 @@ class Asking:
         namespace: str,
         name: str = '',
         subresource: str = '',
+        said: list[str],
         dry_run: bool = False,
         options: Object | None = None,
         body_kind: tuple[str, str, str] | None = None,
@@ -32,8 +33,7 @@ class Asking:
         self._dry_run = dry_run
         self._options = options
         self._body_kind = body_kind
-        self.warnings: list[str] = []
-        """What is to be said to the client."""
+        self._said = said
 
     async def mutate(self, obj: Object, old: Object | None) -> Object:
         """The object as they want it; the very same when nobody changes it."""
@@ -61,5 +61,5 @@ class Asking:
             dry_run=self._dry_run,
             options=self._options,
             body_kind=self._body_kind,
-            warnings=self.warnings,
+            warnings=self._said,
         )

@@ -1,7 +1,7 @@
 """What comes in and what goes out, without HTTP."""
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -11,6 +11,7 @@ from jobset.local.problems import Problem
 
 JSON: Final = 'application/json'
 YAML: Final = 'application/yaml'
+PROTOBUF: Final = 'application/vnd.kubernetes.protobuf'
 TEXT: Final = 'text/plain; charset=utf-8'
 
 encode: Final = msgspec.json.Encoder().encode
@@ -29,6 +30,9 @@ class Call:
     user_agent: str = ''
     warns: bool = True
     """Whether anybody reads warnings; where not, unknown fields are dropped without looking for them."""
+
+    said: list[str] = field(default_factory=list)
+    """Warnings for the client, whatever becomes of the request."""
 
 
 @dataclass(slots=True)
@@ -60,3 +64,14 @@ class Stream:
     content_type: str = JSON
     headers: Sequence[tuple[str, str]] = ()
     status: int = 200
+
+
+def warnings(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """As headers, each once."""
+    return [('Warning', f'299 - "{_escaped(text)}"') for text in dict.fromkeys(texts)]
+
+
+def _escaped(text: str) -> str:
+    # A header is one line of printable characters.
+    shown = text.replace('\\', '\\\\').replace('"', '\\"')
+    return ''.join(one if ' ' <= one <= '~' else ' ' for one in shown)

@@ -4,7 +4,7 @@ Source: Kubernetes API concepts, "Field validation"; error texts as kube-apiserv
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
@@ -14,13 +14,13 @@ from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
 from jobset.local.resources import Kind
 from jobset.local.server import queries, refusals
-from jobset.local.server.answers import JSON, YAML, Call
+from jobset.local.server.answers import JSON, PROTOBUF, YAML, Call
 from jobset.local.store import records
 
 MAX_BYTES: Final = 3 << 20
 """Bytes of a body; etcd would not take more either."""
 
-_ACCEPTED: Final = (JSON, YAML)
+_ACCEPTED: Final = (JSON, YAML, PROTOBUF)
 _SHOWN: Final = 30
 
 
@@ -29,32 +29,55 @@ def media_type(content_type: str) -> str:
     return content_type.partition(';')[0].strip().lower()
 
 
-def read(call: Call, kind: Kind, validation: str, *, is_custom: bool) -> tuple[Object, list[str]]:
-    """The object in the body, without what its schema does not know, and what is to be said about that.
+def read(call: Call, kind: Kind, validation: str, *, is_custom: bool) -> Object:
+    """The object in the body, without what its schema does not know; ``call.said`` gets what is to be said about that.
 
     Raises Problem 400, 413, 415 and, for the wrong kind of a custom one, 422.
     """
     obj, doubles = decode(call, kind.kind, validation)
-    _demand_kind(obj, kind, call.body, is_custom=is_custom)
+    _demand_kind(obj, kind, call.body, validation, is_custom=is_custom)
     obj['apiVersion'], obj['kind'] = kind.api_version, kind.kind
-    return obj, complete(obj, kind, validation, doubles)
+    call.said += complete(obj, kind, validation, doubles=doubles)
+    return obj
 
 
-def complete(obj: Object, kind: Kind, validation: str, doubles: list[str]) -> list[str]:
-    """Take an object through the schema up to its defaults; what is to be said about its fields. Raises Problem 400."""
-    kind.schema.check(obj)
+def complete(
+    obj: Object,
+    kind: Kind,
+    validation: str,
+    *,
+    doubles: Iterable[str] = (),
+    settled: Collection[str] = (),
+) -> list[str]:
+    """Take an object through the schema up to its defaults; what is to be said about its fields. Raises Problem 400.
+
+    The parts named by ``settled`` are as they were stored, and not looked into.
+    """
+    schema = kind.schema
+    fits = schema.fits({key: part for key, part in obj.items() if key not in settled} if settled else obj)
+    if not fits:
+        schema.check(obj)
     complaints: list[str] = []
     if validation != queries.IGNORE:
-        complaints = [f'duplicate field "{path}"' for path in doubles]
-        complaints += [f'unknown field "{path}"' for path in kind.schema.unknown_fields(obj)]
+        unknown = () if fits else schema.unknown_fields(obj)
+        # Into a struct a field that it does not have is not read once.
+        complaints = [f'duplicate field "{path}"' for path in doubles if path not in unknown or not schema.root.name]
+        complaints += [f'unknown field "{path}"' for path in unknown]
         if complaints and validation == queries.STRICT:
             raise Problem.bad_request(
                 f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: strict decoding error: '
                 + ', '.join(complaints)
             )
-    kind.schema.prune(obj)
-    kind.schema.default(obj)
+    if not fits:
+        schema.prune(obj)
+    default(obj, kind, settled)
     return complaints
+
+
+def default(obj: Object, kind: Kind, settled: Collection[str] = ()) -> None:
+    """The defaults of the schema, in place, unless the rules of the kind, which are applied later, do all of that."""
+    if not kind.rules.brings_into_form:
+        kind.schema.default(obj, settled)
 
 
 def decode(call: Call, expected: str, validation: str) -> tuple[Object, list[str]]:
@@ -86,17 +109,8 @@ def _object(value: object, body: bytes, expected: str) -> Object:
         return {}
     if isinstance(value, dict):
         return value
-    what = (
-        'array'
-        if isinstance(value, list)
-        else 'string'
-        if isinstance(value, str)
-        else 'bool'
-        if isinstance(value, bool)
-        else 'number'
-    )
     why = (
-        f'json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string '
+        f'json: cannot unmarshal {json_type(value)} into Go value of type struct {{ APIVersion string '
         '"json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
     )
     raise _unreadable(body, expected, why)
@@ -120,16 +134,16 @@ def _why(body: bytes, text: str) -> str:
     return text
 
 
-def _demand_kind(obj: Object, kind: Kind, body: bytes, *, is_custom: bool) -> None:
+def _demand_kind(obj: Object, kind: Kind, body: bytes, validation: str, *, is_custom: bool) -> None:
     api_version, name = obj.get('apiVersion'), obj.get('kind')
     if api_version == kind.api_version and name == kind.kind:
         return
     for value, field in ((api_version, 'APIVersion'), (name, 'Kind')):
         if value is not None and not isinstance(value, str):
-            what = f'json: cannot unmarshal {_json_type(value)} into Go struct field .{field.lower()} of type string'
+            what = f'json: cannot unmarshal {json_type(value)} into Go struct field .{field.lower()} of type string'
             raise _unreadable(body, kind.kind, what)
     if is_custom:
-        _demand_custom(obj, kind, body)
+        _demand_custom(obj, kind, body, validation)
         return
     # Built-in kinds need not say what they are; what they say must be right.
     if name not in (None, '', kind.kind):
@@ -146,11 +160,15 @@ def _demand_kind(obj: Object, kind: Kind, body: bytes, *, is_custom: bool) -> No
         )
 
 
-def _demand_custom(obj: Object, kind: Kind, body: bytes) -> None:
+def _demand_custom(obj: Object, kind: Kind, body: bytes, validation: str) -> None:
     name, api_version = obj.get('kind'), obj.get('apiVersion')
     if not name:
-        text = body.decode(errors='replace')
-        raise _unrecognized(body, kind.kind, f"Object 'Kind' is missing in '{text}'")
+        why = f"Object 'Kind' is missing in '{body.decode(errors='replace')}'"
+        if validation == queries.IGNORE:
+            raise Problem.bad_request(
+                f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}'
+            )
+        raise _unrecognized(body, kind.kind, why)
     if api_version != kind.api_version:
         raise Problem.bad_request(
             f'the API version in the data ({api_version or ""}) does not match the expected API version '
@@ -162,12 +180,15 @@ def _demand_custom(obj: Object, kind: Kind, body: bytes) -> None:
         raise Problem.invalid(str(name), kind.group, given, [cause])
 
 
-def _json_type(value: object) -> str:
+def json_type(value: object) -> str:
+    """What Go calls the type of a JSON value."""
     match value:
         case bool():
             return 'bool'
         case int() | float():
             return 'number'
+        case str():
+            return 'string'
         case list():
             return 'array'
         case _:

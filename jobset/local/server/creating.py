@@ -28,13 +28,16 @@ class Creator:
             raise refusals.method_not_allowed()
         writing = queries.Writing.read(params, 'CreateOptions', warns=call.warns)
         is_custom = self._plane.registry.is_custom(kind)
-        obj, complaints = bodies.read(call, kind, writing.validation, is_custom=is_custom)
+        obj = bodies.read(call, kind, writing.validation, is_custom=is_custom)
+        metadata.dedupe_owners(obj, call.said)
         demand_namespace(obj, target)
         if objects.metadata(obj).get('resourceVersion'):
             raise refusals.internal('resourceVersion should not be set on objects to be created')
         manager = self._plane.manager(writing.manager, call.user_agent)
-        data, said = await self.store(kind, obj, target.namespace, dry_run=writing.dry_run, manager=manager)
-        return answers.Answer(201, data, headers=warnings(complaints + said))
+        data = await self.store(
+            kind, obj, target.namespace, dry_run=writing.dry_run, manager=manager, said=call.said
+        )
+        return answers.Answer(201, data)
 
     async def store(
         self,
@@ -44,10 +47,11 @@ class Creator:
         *,
         dry_run: bool,
         manager: str,
-    ) -> tuple[bytes, list[str]]:
+        said: list[str],
+    ) -> bytes:
         """Completes, judges and stores an object that has been taken through its schema.
 
-        Returns it as stored, and what admission has to say. ``manager`` is empty for an object with its managed fields.
+        Returns it as stored; ``said`` gets what admission says. ``manager`` is empty where managed fields are made.
         """
         plane, rules = self._plane, kind.rules
         self._definitions.demand_serving(kind, 'create')
@@ -60,24 +64,25 @@ class Creator:
             # Before the server adds anything of its own: only what the client has sent has an owner.
             track(plane, kind, None, obj, manager=manager)
         rules.prepare_create(obj, context)
-        rules.default(obj)
+        # Whatever it adds to the other parts is complete.
+        rules.default(obj, obj.keys() - {'status'})
         rules.admit(obj, context)
-        asking = admitting.Asking(plane, kind, 'CREATE', namespace=namespace, dry_run=dry_run)
+        asking = admitting.Asking(plane, kind, 'CREATE', namespace=namespace, dry_run=dry_run, said=said)
         mutated = await asking.mutate(obj, None)
         if mutated is not obj:
             obj = recompleted(kind, mutated)
         causes = metadata.validate_create(kind, obj, is_custom=plane.registry.is_custom(kind))
-        causes += kind.schema.validate(obj) + rules.validate(obj)
+        causes += kind.schema.validate(obj, found=causes) + rules.validate(obj)
         if causes:
-            raise Problem.invalid(kind.kind, kind.group, objects.name(obj), causes)
+            raise Problem.invalid(kind.kind, kind.group, objects.name(obj), list(dict.fromkeys(causes)))
         await asking.validate(obj, None)
         if kind.key == definitions.KEY:
             obj = self._definitions.establish(obj)
         if dry_run:
             if plane.store.get(kind.key, namespace, objects.name(obj)) is not None:
                 raise Problem.already_exists(kind.plural, kind.group, objects.name(obj))
-            return records.encode(obj), asking.warnings
-        return plane.show(kind, self._write(kind, obj)), asking.warnings
+            return records.encode(obj)
+        return plane.show(kind, self._write(kind, obj))
 
     def _write(self, kind: Kind, obj: Object) -> records.Record:
         found = objects.metadata(obj)
@@ -116,8 +121,9 @@ def track(
 
 def recompleted(kind: Kind, obj: Object) -> Object:
     """An object that admission has changed, with its defaults again."""
-    kind.schema.prune(obj)
-    kind.schema.default(obj)
+    if not kind.schema.fits(obj):
+        kind.schema.prune(obj)
+    bodies.default(obj, kind)
     kind.rules.default(obj)
     return obj
 
@@ -128,14 +134,3 @@ def demand_namespace(obj: Object, target: Target) -> None:
     if given and given != target.namespace:
         text = 'the namespace of the provided object does not match the namespace sent on the request'
         raise Problem.bad_request(text)
-
-
-def warnings(texts: list[str]) -> list[tuple[str, str]]:
-    """As headers."""
-    return [('Warning', f'299 - "{_escaped(text)}"') for text in texts] if texts else []
-
-
-def _escaped(text: str) -> str:
-    # A header is one line of printable characters.
-    shown = text.replace('\\', '\\\\').replace('"', '\\"')
-    return ''.join(one if ' ' <= one <= '~' else ' ' for one in shown)

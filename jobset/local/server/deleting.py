@@ -13,7 +13,7 @@ from jobset.local import objects
 from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
 from jobset.local.resources import Kind
-from jobset.local.server import admitting, answers, bodies, creating, matching, namespaces, queries, refusals, selectors
+from jobset.local.server import admitting, answers, bodies, matching, namespaces, queries, refusals, selectors
 from jobset.local.server.planes import Plane
 from jobset.local.server.registry import Target
 from jobset.local.store import records, storage
@@ -79,9 +79,9 @@ class Deleter:
         """Answers a DELETE of an object."""
         kind = target.kind
         options = read(call, params)
-        said = [_ORPHAN_WARNING] if kind.key in _ORPHANED and options.policy is None else []
-        body, more = await self.remove(kind, target.namespace, target.name, options)
-        return answers.Answer(200, body, headers=creating.warnings(said + more))
+        if kind.key in _ORPHANED and options.policy is None:
+            call.said.append(_ORPHAN_WARNING)
+        return answers.Answer(200, await self.remove(kind, target.namespace, target.name, options, said=call.said))
 
     async def delete_collection(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Answer:
         """Answers a DELETE of a collection: each object that is selected, as if one by one."""
@@ -91,11 +91,9 @@ class Deleter:
         matches = matching.matcher(selector, '', self._plane.opener(kind))
         found = self._plane.store.walk(kind.key, target.namespace)
         chosen = list(found if matches is None else filter(matches, found))
-        said: list[str] = []
         for record in chosen:
             try:
-                _, more = await self.remove(kind, record.namespace, record.name, options)
-                said += more
+                await self.remove(kind, record.namespace, record.name, options, said=call.said)
             except Problem as problem:
                 # Somebody else was faster, which is all the same here.
                 if problem.code != 404:
@@ -104,16 +102,16 @@ class Deleter:
         head = answers.encode({'kind': f'{kind.kind}List', 'apiVersion': kind.api_version})
         version = str(self._plane.store.revision).encode()
         body = b'%s,"metadata":{"resourceVersion":"%s"},"items":[%s]}' % (head[:-1], version, items)
-        return answers.Answer(200, body, headers=creating.warnings(list(dict.fromkeys(said))))
+        return answers.Answer(200, body)
 
-    async def remove(self, kind: Kind, namespace: str, name: str, options: Options) -> tuple[bytes, list[str]]:
-        """Deletes one object, or says that it has to go; returns the body of the answer and warnings."""
+    async def remove(self, kind: Kind, namespace: str, name: str, options: Options, *, said: list[str]) -> bytes:
+        """Deletes one object, or says that it has to go; returns the body of the answer. ``said`` gets warnings."""
         for _ in range(_ATTEMPTS):
             record = self._plane.store.get(kind.key, namespace, name)
             if record is None:
                 raise Problem.not_found(kind.plural, kind.group, name)
             try:
-                return await self._attempt(kind, record, options)
+                return await self._attempt(kind, record, options, said)
             except storage.ChangedError:
                 continue
         why = 'the object has been modified; please apply your changes to the latest version and try again'
@@ -128,7 +126,7 @@ class Deleter:
         _mark(kind, obj, Options(policy=None), self._plane.now())
         self._store(kind, obj, record, dry_run=False)
 
-    async def _attempt(self, kind: Kind, record: Record, options: Options) -> tuple[bytes, list[str]]:
+    async def _attempt(self, kind: Kind, record: Record, options: Options, said: list[str]) -> bytes:
         plane = self._plane
         obj = plane.open(kind, record)
         _demand(kind, obj, options)
@@ -140,11 +138,12 @@ class Deleter:
             'DELETE',
             namespace=record.namespace,
             name=record.name,
+            said=said,
             dry_run=options.dry_run,
         )
         await asking.validate(None, obj)
         _mark(kind, obj, options, plane.now())
-        return self._store(kind, obj, record, dry_run=options.dry_run), asking.warnings
+        return self._store(kind, obj, record, dry_run=options.dry_run)
 
     def _store(self, kind: Kind, obj: Object, record: Record, *, dry_run: bool) -> bytes:
         """Removes the object when nothing keeps it, and else stores that it has to go."""

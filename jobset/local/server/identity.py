@@ -13,6 +13,7 @@ import os
 import secrets
 import ssl
 import tempfile
+import urllib.parse
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -130,15 +131,25 @@ def kept_in(folder: Path, now: datetime.datetime) -> Identity:
     return new
 
 
+def port_in(kubeconfig: Path) -> int:
+    """The port of the server in a file made by :meth:`Identity.kubeconfig`; 0 when there is none."""
+    try:
+        config = json.loads(kubeconfig.read_bytes())
+        return urllib.parse.urlsplit(config['clusters'][0]['cluster']['server']).port or 0
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return 0
+
+
 def write_private(path: Path, content: bytes) -> None:
     """Puts a file in place that only the user may read: as a whole, or not at all. Raises OSError."""
-    handle, aside = tempfile.mkstemp(prefix=f'.{path.name}.', dir=path.parent)
+    # Always the same name, so that a process that is killed here leaves nothing behind for good.
+    aside = path.with_name(f'.{path.name}.new')
+    aside.unlink(missing_ok=True)
     try:
-        with os.fdopen(handle, 'wb') as file:
-            file.write(content)
-        Path(aside).replace(path)
+        _write_private(aside, content)
+        aside.replace(path)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
 
 

@@ -5,6 +5,7 @@ import contextlib
 import errno
 import hmac
 import logging
+import os
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -29,7 +30,11 @@ _BODY_SECONDS: Final = 30
 """For a body to come: a client on the same machine that takes longer has gone."""
 
 
-class PortTakenError(OSError):
+class ListenError(OSError):
+    """It cannot be listened there; ``strerror`` says where, why, and what to do."""
+
+
+class PortTakenError(ListenError):
     """Somebody else listens there."""
 
 
@@ -50,7 +55,7 @@ class Listener:
 
     @contextlib.asynccontextmanager
     async def listening(self, port: int = 0) -> AsyncIterator[None]:
-        """Takes connections inside the block. Raises :class:`PortTakenError`."""
+        """Takes connections inside the block. Raises :class:`ListenError`."""
         loop = asyncio.get_running_loop()
         handler = web.Server(
             self._handle,
@@ -67,7 +72,9 @@ class Listener:
             if error.errno == errno.EADDRINUSE:
                 text = f'{identity.ADDRESS}:{port} is taken by another process; stop that one, or choose another port'
                 raise PortTakenError(error.errno, text) from error
-            raise
+            why = os.strerror(error.errno).lower() if error.errno else str(error)
+            text = f'{identity.ADDRESS}:{port} cannot be used: {why}; choose another port'
+            raise ListenError(error.errno, text) from error
         self.port = sockets.sockets[0].getsockname()[1]
         self._server.address = f'{identity.ADDRESS}:{self.port}'
         try:

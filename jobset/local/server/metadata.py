@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
+
 from jobset.api.validation import names
 from jobset.local import objects
 from jobset.local.objects import Object
@@ -62,8 +64,9 @@ def prepare_create(kind: Kind, obj: Object, namespace: str, now: datetime.dateti
 def prepare_update(kind: Kind, obj: Object, old: Object) -> None:
     """What an update keeps whether it is sent or not."""
     new, before = objects.metadata(obj), objects.metadata(old)
+    new['creationTimestamp'] = before['creationTimestamp']
     # Clients that send none mean no change; those that send another one are told.
-    for key in ('uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds'):
+    for key in ('uid', 'deletionTimestamp', 'deletionGracePeriodSeconds'):
         if not new.get(key) and key in before:
             new[key] = before[key]
     new.pop('selfLink', None)
@@ -94,20 +97,24 @@ def validate_create(kind: Kind, obj: Object, *, is_custom: bool) -> list[Cause]:
         causes.append(Cause('metadata.name', 'Required value: name or generateName is required', 'FieldValueRequired'))
     else:
         causes += [_invalid('metadata.name', name, reason) for reason in judge(name)]
-    return causes + _validate(found, is_custom=is_custom)
+    return causes + _validate(found) + ([] if is_custom else _kube_finalizers(found))
 
 
 def validate_update(obj: Object, old: Object, *, is_custom: bool) -> list[Cause]:
     """Mistakes in changed metadata."""
     new, before = objects.metadata(obj), objects.metadata(old)
-    causes = _new_finalizers(new, before)
-    causes += [
+    immutable = [
         _invalid(f'metadata.{key}', new.get(key), 'field is immutable')
-        for key in ('name', 'namespace', 'uid', 'creationTimestamp', 'deletionTimestamp', 'deletionGracePeriodSeconds')
+        for key in ('name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds')
         if new.get(key) != before.get(key)
     ]
+    causes = _new_finalizers(new, before) + immutable * (2 if is_custom else 1)
     changed = any(new.get(key) != before.get(key) for key in ('labels', 'annotations', 'ownerReferences', 'finalizers'))
-    return causes + _validate(new, is_custom=is_custom) if changed else causes
+    if not changed:
+        return causes
+    if is_custom:
+        return causes + _validate_owned(new) * 3 + _finalizers(new.get('finalizers') or ())
+    return causes + _validate(new) + _kube_finalizers(new)
 
 
 def qualified_name(text: str) -> list[str]:
@@ -188,7 +195,12 @@ def _masked(base: str) -> str:
     return base[:-1] + 'a' if len(base) > 1 and base.endswith('-') else base
 
 
-def _validate(found: Object, *, is_custom: bool) -> list[Cause]:
+def _validate(found: Object) -> list[Cause]:
+    return _validate_owned(found) + _finalizers(found.get('finalizers') or ())
+
+
+def _validate_owned(found: Object) -> list[Cause]:
+    """Mistakes that the real server tells three times of a changed custom object, once for each who looks at it."""
     causes: list[Cause] = []
     for key, value in (found.get('labels') or {}).items():
         if not _is_fine_key(key):
@@ -196,18 +208,28 @@ def _validate(found: Object, *, is_custom: bool) -> list[Cause]:
         if not _is_fine_value(value or ''):
             causes += [_invalid('metadata.labels', value, reason) for reason in label_value(value)]
     causes += _annotations(found.get('annotations') or {})
-    causes += _owners(found.get('ownerReferences') or ())
-    for place, finalizer in enumerate(found.get('finalizers') or ()):
-        causes += _finalizer(f'metadata.finalizers[{place}]', finalizer, is_custom=is_custom)
+    return causes + _owners(found.get('ownerReferences') or ())
+
+
+def _finalizers(finalizers: Sequence[str]) -> list[Cause]:
+    causes: list[Cause] = []
+    for name in finalizers:
+        if not _is_fine_key(name):
+            causes += [_invalid('metadata.finalizers', name, reason) for reason in qualified_name(name)]
+    if 'orphan' in finalizers and 'foregroundDeletion' in finalizers:
+        reason = 'finalizer orphan and foregroundDeletion cannot be both set'
+        causes.append(Cause('metadata.finalizers', f'Invalid value: {_shown(finalizers)}: {reason}'))
     return causes
 
 
-def _finalizer(path: str, name: str, *, is_custom: bool) -> list[Cause]:
-    if not _is_fine_key(name):
-        return [_invalid(path, name, reason) for reason in qualified_name(name)]
-    if '/' in name or name in _STANDARD_FINALIZERS or is_custom:
-        return []
-    return [_invalid(path, name, 'name is neither a standard finalizer name nor is it fully qualified')]
+def _kube_finalizers(found: Object) -> list[Cause]:
+    """What is demanded of finalizers of built-in kinds only."""
+    reason = 'name is neither a standard finalizer name nor is it fully qualified'
+    return [
+        _invalid(f'metadata.finalizers[{place}]', name, reason)
+        for place, name in enumerate(found.get('finalizers') or ())
+        if '/' not in name and name not in _STANDARD_FINALIZERS
+    ]
 
 
 def _annotations(annotations: Object) -> list[Cause]:
@@ -234,12 +256,49 @@ def _owners(owners: Sequence[Object]) -> list[Cause]:
             for key in ('apiVersion', 'kind', 'name', 'uid')
             if not owner.get(key)
         ]
+        if (owner.get('apiVersion'), owner.get('kind')) == ('v1', 'Event'):
+            text = '/v1, Kind=Event is disallowed from being an owner'
+            causes.append(Cause(path, f'Invalid value: {_shown(_owner(owner))}: {text}'))
         controllers += bool(owner.get('controller'))
     if controllers > 1:
         text = 'Only one reference can have Controller set to true. Found "true" in references for '
-        shown = ' and '.join(f'{owner["kind"]}/{owner["name"]}' for owner in owners if owner.get('controller'))
-        causes.append(Cause('metadata.ownerReferences', f'Invalid value: {shown}: {text}{shown}'))
+        names = ' and '.join(f'{owner["kind"]}/{owner["name"]}' for owner in owners if owner.get('controller'))
+        shown = _shown([_owner(owner) for owner in owners])
+        causes.append(Cause('metadata.ownerReferences', f'Invalid value: {shown}: {text}{names}'))
     return causes
+
+
+_OWNER_KEYS: Final = ('apiVersion', 'kind', 'name', 'uid', 'controller', 'blockOwnerDeletion')
+
+
+def _owner(owner: Object) -> Object:
+    """A reference as a Go struct shows it."""
+    return {key: owner.get(key, '') for key in _OWNER_KEYS if key in owner or key in _OWNER_KEYS[:4]}
+
+
+def dedupe_owners(obj: Object, said: list[str], *, when: str = '') -> None:
+    """Drop owner references that are there already, in place, and tell it."""
+    found = objects.metadata(obj)
+    owners = found.get('ownerReferences') or ()
+    if len(owners) < 2:
+        return
+    kept: list[Object] = []
+    doubles: list[str] = []
+    for owner in owners:
+        if owner in kept:
+            doubles.append(str(owner.get('uid', '')))
+        else:
+            kept.append(owner)
+    if doubles:
+        found['ownerReferences'] = kept
+        said.append(
+            f'.metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, '
+            'and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: '
+            + ', '.join(doubles)
+        )
+
+
+AFTER_ADMISSION: Final = ' after mutating admission happens'
 
 
 def _new_finalizers(new: Object, before: Object) -> list[Cause]:
@@ -254,6 +313,10 @@ def _new_finalizers(new: Object, before: Object) -> list[Cause]:
         f'[]string{{{shown}}}'
     )
     return [Cause('metadata.finalizers', text, 'FieldValueForbidden')]
+
+
+def _shown(value: object) -> str:
+    return msgspec.json.encode(value).decode()
 
 
 def _invalid(field: str, value: object, reason: str) -> Cause:

@@ -3,7 +3,7 @@
 Source: Kubernetes API concepts, "Patches and updates"; error texts as kube-apiserver gives them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from jobset.local import objects
 from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
 from jobset.local.resources import Kind
-from jobset.local.server import answers, bodies, creating, queries, refusals, updating
+from jobset.local.server import answers, bodies, creating, metadata, queries, refusals, updating
 from jobset.local.server.planes import Patching, Plane
 from jobset.local.server.registry import Target
 from jobset.local.store import records
@@ -26,6 +26,8 @@ APPLY: Final = 'application/apply-patch+yaml'
 
 _ALL: Final = (JSON, MERGE, STRATEGIC, APPLY)
 _CUSTOM: Final = (JSON, MERGE, APPLY)
+
+_MAX_OPERATIONS: Final = 10_000
 
 _decode: Final = msgspec.json.Decoder().decode
 
@@ -44,24 +46,25 @@ class Patcher:
         media = bodies.media_type(call.content_type)
         if media not in _ALL:
             raise refusals.unsupported_patch()
-        if media == STRATEGIC and self._plane.registry.is_custom(kind):
+        is_custom = self._plane.registry.is_custom(kind)
+        if media == STRATEGIC and is_custom:
             raise refusals.unsupported_media(_CUSTOM)
         if len(call.body) > bodies.MAX_BYTES:
             raise refusals.too_large(bodies.MAX_BYTES)
         writing = queries.Writing.read(params, 'PatchOptions', warns=call.warns, is_apply=media == APPLY)
         if media == APPLY:
-            return await self._apply(target, call.body, writing)
-        complaints: list[str] = []
+            return await self._apply(target, call, writing)
         patched = self._patched(kind, media, call.body)
 
         def make(old: Object) -> Object:
-            complaints.clear()
             new = patched(old)
-            new['apiVersion'], new['kind'] = new.get('apiVersion'), new.get('kind')
+            _settle_kind(new, target, is_custom=is_custom, is_strategic=media == STRATEGIC)
+            # What the patch does not touch is shared, and as it was stored.
+            settled = [key for key, part in new.items() if part is old.get(key)]
+            call.said[:] = _completed(new, kind, writing.validation, settled, call.body if media == STRATEGIC else b'')
             updating.demand_name(new, target)
             creating.demand_namespace(new, target)
-            _demand_same_kind(new, kind)
-            complaints.extend(_completed(new, kind, writing.validation, call.body if media == STRATEGIC else b''))
+            metadata.dedupe_owners(new, call.said, when=metadata.AFTER_ADMISSION)
             return new
 
         manager = self._plane.manager(writing.manager, call.user_agent)
@@ -69,11 +72,11 @@ class Patcher:
             target=target,
             make=make,
             manager=manager,
+            said=call.said,
             dry_run=writing.dry_run,
             is_patch=True,
         )
-        data, said = await self._updater.change(change)
-        return answers.Answer(200, data, headers=creating.warnings(complaints + said))
+        return answers.Answer(200, await self._updater.change(change))
 
     def _patched(self, kind: Kind, media: str, body: bytes) -> Callable[[Object], Object]:
         patches = self._plane.patches
@@ -86,9 +89,9 @@ class Patcher:
             case _:
                 return lambda old: patches.strategic(old, patch, kind.schema.root)
 
-    async def _apply(self, target: Target, body: bytes, writing: queries.Writing) -> answers.Answer:
+    async def _apply(self, target: Target, call: answers.Call, writing: queries.Writing) -> answers.Answer:
         kind = target.kind
-        applied = _read_applied(body)
+        applied = _read_applied(call.body)
         if objects.metadata(applied).get('managedFields'):
             raise Problem.bad_request('metadata.managedFields must be nil')
         if not applied.get('apiVersion') or not applied.get('kind'):
@@ -97,27 +100,29 @@ class Patcher:
         _demand_same_kind(applied, kind)
         updating.demand_name(applied, target)
         creating.demand_namespace(applied, target)
-        complaints = _unknown(applied, kind, writing)
-        kind.schema.check(applied)
-        kind.schema.prune(applied)
+        call.said += _unknown(applied, kind, writing)
+        if not kind.schema.fits(applied):
+            kind.schema.check(applied)
+            kind.schema.prune(applied)
         if self._plane.store.get(kind.key, target.namespace, target.name) is None:
-            return await self._apply_new(target, applied, writing, complaints)
+            return await self._apply_new(target, applied, writing, call.said)
 
         def make(old: Object) -> Object:
             new = self._applied(old, applied, target, writing)
-            kind.schema.default(new)
+            bodies.default(new, kind)
             return new
 
-        change = updating.Change(target=target, make=make, manager='', dry_run=writing.dry_run, is_patch=True)
-        data, said = await self._updater.change(change)
-        return answers.Answer(200, data, headers=creating.warnings(complaints + said))
+        change = updating.Change(
+            target=target, make=make, manager='', said=call.said, dry_run=writing.dry_run, is_patch=True
+        )
+        return answers.Answer(200, await self._updater.change(change))
 
     async def _apply_new(
         self,
         target: Target,
         applied: Object,
         writing: queries.Writing,
-        complaints: list[str],
+        said: list[str],
     ) -> answers.Answer:
         kind = target.kind
         found = objects.metadata(applied)
@@ -127,9 +132,11 @@ class Patcher:
             why = 'the object has been deleted' if found.get('uid') else 'the object has been modified'
             raise Problem.conflict(kind.plural, kind.group, target.name, why)
         new = self._applied(None, applied, target, writing)
-        kind.schema.default(new)
-        data, said = await self._creator.store(kind, new, target.namespace, dry_run=writing.dry_run, manager='')
-        return answers.Answer(201, data, headers=creating.warnings(complaints + said))
+        bodies.default(new, kind)
+        data = await self._creator.store(
+            kind, new, target.namespace, dry_run=writing.dry_run, manager='', said=said
+        )
+        return answers.Answer(201, data)
 
     def _applied(self, old: Object | None, applied: Object, target: Target, writing: queries.Writing) -> Object:
         kind = target.kind
@@ -160,26 +167,40 @@ def _read(body: bytes, media: str) -> Any:
     """The patch in the body. Raises Problem 400."""
     try:
         patch = _decode(body)
-    except (msgspec.MsgspecError, RecursionError) as error:
-        if media == MERGE:
-            raise Problem.bad_request('invalid JSON patch') from None
-        raise Problem.bad_request(f'error decoding patch: {error}') from None
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise Problem.bad_request('invalid JSON patch') from None
     if media == JSON:
-        if not isinstance(patch, list) or not all(isinstance(one, dict) for one in patch):
-            what = 'object' if isinstance(patch, dict) else 'value'
-            text = f'error decoding patch: json: cannot unmarshal {what} into Go value of type []handlers.jsonPatchOp'
-            raise Problem.bad_request(text)
-        if len(patch) > 10000:
-            raise Problem(
-                413,
-                'RequestEntityTooLarge',
-                f'The allowed maximum operations in a JSON patch is 10000, got {len(patch)}',
-            )
-    elif not isinstance(patch, dict):
-        what = 'array' if isinstance(patch, list) else 'value'
-        text = f'error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}'
-        raise Problem.bad_request(text)
+        return _operations(patch)
+    if patch is None:
+        if media == MERGE:
+            raise Problem.bad_request('Invalid JSON Patch')
+        return {}
+    if not isinstance(patch, dict):
+        prefix = '' if media == STRATEGIC else 'error decoding patch: '
+        raise Problem.bad_request(f'{prefix}{_mistyped(patch)}')
     return patch
+
+
+def _operations(patch: Any) -> list[Object]:
+    """Those of a JSON patch. Raises Problem 400, and 413 for too many."""
+    found: Any = [] if patch is None else patch
+    if not isinstance(found, list):
+        raise Problem.bad_request(f'error decoding patch: {_mistyped(patch, "[]handlers.jsonPatchOp")}')
+    for one in found:
+        if not isinstance(one, dict):
+            raise Problem.bad_request(f'error decoding patch: {_mistyped(one, "handlers.jsonPatchOp")}')
+        for key in ('op', 'path', 'from'):
+            if not isinstance(one.get(key, ''), str | None):
+                what = f'json: cannot unmarshal {bodies.json_type(one[key])} into Go struct field jsonPatchOp.{key}'
+                raise Problem.bad_request(f'error decoding patch: {what} of type string')
+    if len(found) > _MAX_OPERATIONS:
+        text = f'The allowed maximum operations in a JSON patch is {_MAX_OPERATIONS}, got {len(found)}'
+        raise Problem(413, 'RequestEntityTooLarge', text)
+    return found
+
+
+def _mistyped(value: object, wanted: str = 'map[string]interface {}') -> str:
+    return f'json: cannot unmarshal {bodies.json_type(value)} into Go value of type {wanted}'
 
 
 def _read_applied(body: bytes) -> Object:
@@ -190,9 +211,13 @@ def _read_applied(body: bytes) -> Object:
         try:
             applied = _decode(records.encode(bodies.parse_yaml(body)))
         except (yaml.YAMLError, ValueError, TypeError, RecursionError, msgspec.MsgspecError) as error:
-            raise Problem.bad_request(f'error decoding YAML: {" ".join(str(error).split())}') from None
+            shown = ' '.join(str(error).split())
+            raise Problem.bad_request(f'error decoding patch: error converting YAML to JSON: {shown}') from None
+    if applied is None:
+        return {}
     if not isinstance(applied, dict):
-        raise Problem.bad_request('error decoding YAML: the document is not an object')
+        why = f'error unmarshaling JSON: while decoding JSON: {_mistyped(applied)}'
+        raise Problem.bad_request(f'error decoding patch: {why}')
     return applied
 
 
@@ -209,16 +234,46 @@ def _demand_same_kind(obj: Object, kind: Kind) -> None:
         raise Problem.bad_request(text)
 
 
-def _completed(new: Object, kind: Kind, validation: str, patch: bytes) -> list[str]:
+def _settle_kind(new: Object, target: Target, *, is_custom: bool, is_strategic: bool) -> None:
+    """What the patched object says it is must be what the path says, in place. Raises Problem 400 and 422."""
+    kind = target.kind
+    if is_strategic:
+        # The real server has a struct there, which is of its kind whatever the patch says.
+        new['apiVersion'], new['kind'] = kind.api_version, kind.kind
+        return
+    api_version, name = new.get('apiVersion'), new.get('kind')
+    if api_version == kind.api_version and name == kind.kind:
+        return
+    if is_custom:
+        if not name:
+            shown = _sorted(new).decode()
+            raise _patch_problem(new, f"Object 'Kind' is missing in '{shown}'")
+        if name != kind.kind and api_version == kind.api_version:
+            cause = Cause('kind', f'Invalid value: "{name}": must be {kind.kind}')
+            raise Problem.invalid(str(name), kind.group, target.name, [cause])
+        _demand_same_kind(new, kind)
+    if not api_version:
+        updating.demand_name({}, target)
+    if name not in (None, '', kind.kind) or api_version != kind.api_version:
+        text = f'no kind "{name or kind.kind}" is registered for version "{api_version}" here'
+        raise _patch_problem(new, text)
+    new['kind'] = kind.kind
+
+
+def _patch_problem(new: Object, why: str) -> 'Problem':
+    return _PatchProblem([Cause('patch', f'Invalid value: {fields.quote(_sorted(new).decode())}: {why}')])
+
+
+def _completed(new: Object, kind: Kind, validation: str, settled: Sequence[str], patch: bytes) -> list[str]:
     """Through the schema; what is wrong there is said of ``patch``, or of the result when there is none."""
-    before = b'' if patch else _sorted(new)
     try:
-        return bodies.complete(new, kind, validation, [])
+        return bodies.complete(new, kind, validation, settled=settled)
     except Problem as problem:
         if problem.code != 400:
             raise
+        # Nothing has been changed when it is refused with this code.
         prefix = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-        shown = fields.quote(_go(_decode(patch)) if patch else before.decode())
+        shown = fields.quote(_go(_decode(patch)) if patch else _sorted(new).decode())
         text = f'Invalid value: {shown}: {problem.message.removeprefix(prefix)}'
         raise _PatchProblem([Cause('patch', text)]) from None
 
@@ -250,7 +305,7 @@ class _PatchProblem(Problem):
 
 
 def _unknown(applied: Object, kind: Kind, writing: queries.Writing) -> list[str]:
-    if writing.validation == queries.IGNORE:
+    if writing.validation == queries.IGNORE or kind.schema.fits(applied):
         return []
     unknown = kind.schema.unknown_fields(applied)
     if unknown and writing.validation == queries.STRICT:

@@ -80,7 +80,7 @@ class Writing:
         if is_apply and not manager:
             text = 'Required value: is required for apply patch'
             raise refusals.options(kind, Cause('fieldManager', text, 'FieldValueRequired'))
-        if force and not is_apply:
+        if force and not is_apply and kind == 'PatchOptions':
             text = 'Forbidden: may not be specified for non-apply patch'
             raise refusals.options(kind, Cause('force', text, 'FieldValueForbidden'))
         return cls(dry_run(params.all('dryRun'), kind), validation or (WARN if warns else IGNORE), manager, force)

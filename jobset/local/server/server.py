@@ -16,6 +16,7 @@ from jobset.local.server import (
     namespaces,
     patching,
     planes,
+    protobuf,
     queries,
     reading,
     refusals,
@@ -24,7 +25,7 @@ from jobset.local.server import (
     updating,
     watching,
 )
-from jobset.local.server.answers import Answer, Call, Stream
+from jobset.local.server.answers import Answer, Call, Stream, warnings
 from jobset.local.server.registry import Target
 from jobset.local.store import journal, storage
 from jobset.local.store.records import Event
@@ -92,6 +93,12 @@ class Server:
 
     async def answer(self, call: Call) -> Answer | Stream:
         """The answer to a request. Never raises, but for cancellation and faults of this server."""
+        answer = await self._complete(call)
+        if call.said:
+            answer.headers = (*answer.headers, *warnings(call.said))
+        return answer
+
+    async def _complete(self, call: Call) -> Answer | Stream:
         try:
             return await self._answer(call)
         except Problem as problem:
@@ -112,11 +119,13 @@ class Server:
             self._started = True
             self._definitions.clean_with(self._deleter.remove_now)
         params = queries.Params(call.query)
+        target = self.registry.target(call.path)
+        if protobuf.is_it(call.content_type) and not (target and self.registry.is_custom(target.kind)):
+            call = protobuf.as_json(call)
         if call.method == 'POST' and call.path.endswith(_BINDINGS):
             bound = self._bindings(call.path)
             if bound is not None:
                 return await self._subresources.bind(bound, call, params)
-        target = self.registry.target(call.path)
         if target is None:
             return self._about.answer(call, params)
         if target.subresource:

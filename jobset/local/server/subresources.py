@@ -8,7 +8,7 @@ import msgspec
 from jobset.local import objects
 from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
-from jobset.local.server import answers, bodies, creating, deleting, logs, queries, refusals, updating
+from jobset.local.server import answers, bodies, deleting, logs, queries, refusals, updating
 from jobset.local.server.planes import Plane
 from jobset.local.server.registry import Target
 
@@ -82,10 +82,11 @@ class Subresources:
             target=Target(target.kind, target.namespace, target.name, 'binding'),
             make=lambda pod: _bound(pod, binding, node, objects.stamp(self._plane.now())),
             manager='',
+            said=call.said,
             dry_run=writing.dry_run,
         )
-        _, said = await self._updater.change(change)
-        return _done(said)
+        await self._updater.change(change)
+        return _done()
 
     async def _evict(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Answer:
         eviction, _ = bodies.decode(call, 'Eviction', queries.IGNORE)
@@ -96,8 +97,8 @@ class Subresources:
         wanted = eviction.get('deleteOptions') or {}
         body = answers.Call('DELETE', call.path, body=msgspec.json.encode(wanted) if wanted else b'')
         options = deleting.read(body, params)
-        _, said = await self._deleter.remove(target.kind, target.namespace, target.name, options)
-        return _done(said)
+        await self._deleter.remove(target.kind, target.namespace, target.name, options, said=call.said)
+        return _done()
 
     def no_connection(self, target: Target) -> Problem:
         """Why nobody can be connected to a process of the pod."""
@@ -167,6 +168,6 @@ def _container(pod: Object, wanted: str, name: str) -> str:
     raise Problem.bad_request(text)
 
 
-def _done(said: list[str]) -> answers.Answer:
+def _done() -> answers.Answer:
     body: Object = {'kind': 'Status', 'apiVersion': 'v1', 'metadata': {}, 'status': 'Success', 'code': 201}
-    return answers.Answer.of(body, 201, creating.warnings(said))
+    return answers.Answer.of(body, 201)

@@ -50,6 +50,9 @@ class Change:
     manager: str
     """Empty when ``make`` takes care of the managed fields."""
 
+    said: list[str]
+    """Gets what is to be said to the client."""
+
     dry_run: bool = False
     is_patch: bool = False
 
@@ -66,10 +69,11 @@ class Updater:
         kind = target.kind
         writing = queries.Writing.read(params, 'UpdateOptions', warns=call.warns)
         is_custom = self._plane.registry.is_custom(kind)
-        obj, complaints = bodies.read(call, kind, writing.validation, is_custom=is_custom)
+        obj = bodies.read(call, kind, writing.validation, is_custom=is_custom)
+        metadata.dedupe_owners(obj, call.said)
         demand_name(obj, target)
         creating.demand_namespace(obj, target)
-        self._demand_version(kind, obj, is_custom=is_custom)
+        demand_version(kind, obj)
 
         def make(old: Object) -> Object:
             # A further attempt starts from the same body.
@@ -77,10 +81,10 @@ class Updater:
 
         sent = records.encode(obj)
         manager = self._plane.manager(writing.manager, call.user_agent)
-        data, said = await self.change(Change(target=target, make=make, manager=manager, dry_run=writing.dry_run))
-        return answers.Answer(200, data, headers=creating.warnings(complaints + said))
+        change = Change(target=target, make=make, manager=manager, said=call.said, dry_run=writing.dry_run)
+        return answers.Answer(200, await self.change(change))
 
-    async def change(self, change: Change) -> tuple[bytes, list[str]]:
+    async def change(self, change: Change) -> bytes:
         """Makes the change; again from the latest state when that was changed meanwhile. Returns it as stored."""
         target = change.target
         kind = target.kind
@@ -94,18 +98,19 @@ class Updater:
                 continue
         raise metadata.modified(kind, target.name)
 
-    async def _attempt(self, change: Change, record: Record) -> tuple[bytes, list[str]]:
+    async def _attempt(self, change: Change, record: Record) -> bytes:
         plane, target = self._plane, change.target
         kind = target.kind
         old = plane.open(kind, record)
         new = change.make(plane.open(kind, record))
-        metadata.demand_fresh(kind, new, old)
+        if not metadata.demand_fresh(kind, new, old) and not change.is_patch:
+            self._demand_condition(kind, new)
         context = plane.context()
         if not change.is_patch:
             _demand_uid(kind, target.name, new, objects.metadata(old))
         metadata.prepare_update(kind, new, old)
         if target.subresource != 'binding':
-            kind.rules.default(new)
+            kind.rules.default(new, [key for key, part in new.items() if key in old and part == old[key]])
         if change.manager and new != old:
             # Before the server adds anything of its own: only what the client has sent has an owner.
             creating.track(plane, kind, old, new, manager=change.manager, subresource=target.subresource)
@@ -117,6 +122,7 @@ class Updater:
             namespace=target.namespace,
             name=target.name,
             subresource=target.subresource,
+            said=change.said,
             dry_run=change.dry_run,
         )
         mutated = await asking.mutate(new, old)
@@ -128,7 +134,7 @@ class Updater:
         await asking.validate(new, old)
         if kind.key == definitions.KEY and not target.subresource:
             new = self._definitions.establish(new)
-        return self._write(change, kind, new, old, record), asking.warnings
+        return self._write(change, kind, new, old, record)
 
     def _prepare(self, target: Target, new: Object, old: Object, context: Context) -> None:
         kind, rules = target.kind, target.kind.rules
@@ -147,16 +153,19 @@ class Updater:
                 return
             case _:
                 rules.prepare_update(new, old, context)
-        rules.default(new)
+        # What has been put back is complete; only whole parts may be missing now.
+        rules.default(new, new.keys())
 
     def _judge(self, target: Target, new: Object, old: Object) -> None:
         kind = target.kind
-        causes = metadata.validate_update(new, old, is_custom=self._plane.registry.is_custom(kind))
+        is_custom, is_status = self._plane.registry.is_custom(kind), target.subresource == 'status'
+        causes = metadata.validate_update(new, old, is_custom=is_custom)
         if target.subresource != 'finalize':
-            causes += kind.schema.validate(new, old)
-            is_status = target.subresource == 'status'
+            causes += kind.schema.validate(new, old, subresource=target.subresource, found=causes)
             causes += kind.rules.validate_status(new, old) if is_status else kind.rules.validate_update(new, old)
         if causes:
+            if not is_custom:
+                causes = list(dict.fromkeys(causes))
             raise Problem.invalid(kind.kind, kind.group, target.name, causes)
 
     def _bump(self, kind: Kind, new: Object, old: Object) -> None:
@@ -181,16 +190,20 @@ class Updater:
             return answer
         return plane.show(kind, plane.update(kind, new, expected=record))
 
-    def _demand_version(self, kind: Kind, obj: Object, *, is_custom: bool) -> None:
-        version = objects.metadata(obj).get('resourceVersion')
-        if version:
-            try:
-                queries.version(str(version))
-            except ValueError as error:
-                raise refusals.internal(str(error)) from None
-        elif is_custom or (kind.group, kind.plural) in _CONDITIONAL:
+    def _demand_condition(self, kind: Kind, obj: Object) -> None:
+        if self._plane.registry.is_custom(kind) or (kind.group, kind.plural) in _CONDITIONAL:
             cause = Cause('metadata.resourceVersion', 'Invalid value: 0: must be specified for an update')
             raise Problem.invalid(kind.plural, kind.group, objects.name(obj), [cause])
+
+
+def demand_version(kind: Kind, obj: Object) -> None:
+    """The resource version, if any, is a number. Raises Problem 500, as the real server does."""
+    version = objects.metadata(obj).get('resourceVersion')
+    if version:
+        try:
+            queries.version(str(version))
+        except ValueError as error:
+            raise refusals.internal(str(error)) from None
 
 
 def demand_name(obj: Object, target: Target) -> None:

@@ -136,6 +136,9 @@ class _Watch:
         self._bytes = 0
         self._told = 0
         self._ended = False
+        self._has_begun = False
+        """Whether what was there has been told, so that only changes are left to tell."""
+
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -175,6 +178,11 @@ class _Watch:
         return self
 
     async def __anext__(self) -> bytes:
+        if self._is_quiet:
+            await self._wait()
+        else:
+            # A reader that never has to wait would stop all else.
+            await asyncio.sleep(0)
         while True:
             piece = self._piece()
             if piece:
@@ -183,6 +191,11 @@ class _Watch:
                 await self.aclose()
                 raise StopAsyncIteration
             await self._wait()
+
+    @property
+    def _is_quiet(self) -> bool:
+        """Whether there is nothing to say before something happens."""
+        return self._has_begun and not self._waiting and not self._ready and not self._ended
 
     async def aclose(self) -> None:
         """Ends it; to be called by whoever stops reading."""
@@ -222,6 +235,7 @@ class _Watch:
                 size += len(line)
                 if size >= full:
                     return b''.join(lines)
+        self._has_begun = True
         if self._marks_end:
             self._marks_end = False
             lines.append(self._encode.bookmark(self._told, {_INITIAL_END: 'true'}))

@@ -19,6 +19,7 @@ Nothing in it ticks: while nothing happens, hours pass at once.
 import asyncio
 import contextlib
 import dataclasses
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from typing import Any, Final, Protocol, Self
 
 from jobset.api import features
 from jobset.controller import manager, metrics
-from jobset.kube import client, requests
+from jobset.kube import client, events, requests
 from jobset.local import clock as clocks
 from jobset.local import plane
 from jobset.local.jobs import controller as jobs
@@ -74,31 +75,26 @@ def serving(
 class Calm:
     """A carrier to a server in this process, for days of which every second counts.
 
-    Such a server does not die of its own, so that nobody has to look after a watch on which nothing comes. Events are
-    taken and lost, unless somebody wants to read them: each is a write.
+    Such a server does not die of its own, so that nobody has to look after a watch on which nothing comes.
     """
 
-    def __init__(self, carrier: client.Carrier, *, keeps_events: bool) -> None:
+    def __init__(self, carrier: client.Carrier) -> None:
         self._carrier = carrier
-        self._keeps_events = keeps_events
-
-    async def send(self, request: requests.Request) -> bytes:
-        """One attempt."""
-        if not self._keeps_events and request.method in {'POST', 'PATCH'} and _EVENTS.fullmatch(request.path):
-            return request.body or b'{}'
-        return await self._carrier.send(request)
+        self.send = carrier.send
 
     def stream(
         self, request: requests.Request, *, idle_timeout: float
     ) -> contextlib.AbstractAsyncContextManager[client.Pieces]:
         """A body that goes on, for as long as anybody wants it."""
+        del idle_timeout
         endless = dataclasses.replace(request, query=_TIMEOUT.sub('', request.query))
-        return self._carrier.stream(endless, idle_timeout=max(idle_timeout, _ENDLESS))
+        return self._carrier.stream(endless, idle_timeout=math.inf)
 
 
-_ENDLESS: Final = 1e9
-_EVENTS: Final = re.compile(r'/(api/v1|apis/events\.k8s\.io/v1)/namespaces/[^/]+/events(/[^/]+)?')
 _TIMEOUT: Final = re.compile(r'&?timeoutSeconds=[0-9]+')
+
+BATCH_SECONDS: Final = 0.001
+"""How long the JobSet controller gathers changes of Jobs: those that follow each other without time passing at all."""
 
 
 class Part(Protocol):
@@ -125,7 +121,7 @@ class Settings:
     """Whether the Job controller of the plane runs: not, where the server has one."""
 
     tells_events: bool = True
-    """Whether Events are stored."""
+    """Whether the controllers record Events; each is a write, and in a long simulation nobody reads them."""
 
     outcome: outcomes.Outcome = field(default_factory=lambda: outcomes.Outcome(duration=60))
     """How it goes for pods of which nothing else is said."""
@@ -148,7 +144,8 @@ class Simulation:
         settings: Settings | None = None,
     ) -> None:
         settings = settings or Settings()
-        carrier = Calm(carrier, keeps_events=settings.tells_events)
+        carrier = Calm(carrier)
+        recording = events.Recording(is_on=settings.tells_events)
         self.api = client.Client(carrier)
         self.clock = clock
         self._pools = tuple(pools)
@@ -168,9 +165,15 @@ class Simulation:
         )
         self._parts: list[tuple[str, Part]] = [('scheduler', self.scheduler), ('kubelets', self.kubelet)]
         if settings.has_jobs:
-            self._parts.append(('jobs', jobs.Controller(self.api, now=clock.now)))
+            self._parts.append(('jobs', jobs.Controller(self.api, now=clock.now, recording=recording)))
         if settings.has_jobsets:
-            wanted = manager.Settings(gates=settings.gates, leadership=None, instance='jobset-simulated')
+            wanted = manager.Settings(
+                gates=settings.gates,
+                leadership=None,
+                instance='jobset-simulated',
+                batch_seconds=BATCH_SECONDS,
+                recording=recording,
+            )
             self._parts.append(('jobsets', self._manager(carrier, wanted)))
         self._parts.extend(('other', make(self.api, clock)) for make in others)
         self._group = asyncio.TaskGroup()

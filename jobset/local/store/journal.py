@@ -87,7 +87,7 @@ class Journal:
             return cls(folder, settings, lock, found), found.recovered
         except OSError as error:
             os.close(lock)
-            raise Unwritable(folder, _text(error)) from error
+            raise Unwritable(Path(error.filename or folder), _text(error)) from error
         except BaseException:
             os.close(lock)
             raise
@@ -123,19 +123,15 @@ class Journal:
         if not self._dirty or self._broken:
             return
         self._dirty = False
-        try:
-            await asyncio.to_thread(os.fsync, self._file)
-        except OSError as error:
-            # The kernel may have dropped the pages: nobody knows what the file holds now.
-            self._broken = f'could not be synced, start again: {_text(error)}'
-            logger.error('%s: %s', self._path, self._broken)
+        with contextlib.suppress(OSError):
+            await asyncio.to_thread(self._flush)
 
     async def compact(self, everything: Callable[[], storage.Recovered]) -> None:
         """Starts a new journal, with a snapshot of what the old ones amount to."""
         await self.sync()
         # What has come since then must be on disk before anything of the next file is, or a loss of power could leave
         # a gap.
-        os.fsync(self._file)
+        self._flush()
         old, number = self._file, self._number + 1
         path = recovery.journal_path(self._folder, number)
         self._file = self._begin(path)
@@ -150,6 +146,15 @@ class Journal:
             os.fsync(self._file)
         os.close(self._file)
         os.close(self._lock)
+
+    def _flush(self) -> None:
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            # The kernel may have dropped the pages: nobody knows what the file holds now.
+            self._broken = f'could not be synced, start again: {_text(error)}'
+            logger.error('%s: %s', self._path, self._broken)
+            raise
 
     def _begin(self, path: Path) -> int:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -182,31 +187,63 @@ def _snapshot(folder: Path, number: int, state: storage.Recovered) -> int:
     """Writes a snapshot aside and puts it in place; returns its size. Then removes what it stands for."""
     target = recovery.snapshot_path(folder, number)
     aside = target.with_suffix('.new')
-    with aside.open('wb', buffering=1 << 20) as file:
-        os.fchmod(file.fileno(), 0o600)
-        file.write(framing.encode(_encode((recovery.SNAPSHOT, state.revision, len(state.objects))) + b'\n'))
-        for kind, record in state.objects:
-            file.write(_entry(Type.ADDED, kind, record))
-        file.flush()
-        os.fsync(file.fileno())
-        size = file.tell()
-    aside.replace(target)
+    try:
+        size = _write_snapshot(aside, state)
+        aside.replace(target)
+    except OSError:
+        # What is of no use must not fill a full disk further.
+        aside.unlink(missing_ok=True)
+        raise
     _sync_folder(folder)
     recovery.remove_before(folder, number)
     return size
+
+
+def owner(folder: Path) -> int | None:
+    """The process that uses a folder at the moment."""
+    try:
+        lock = os.open(folder / 'lock', os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        text = _noted(lock)
+        return int(text) if text.isdigit() else None
+    finally:
+        os.close(lock)
+    return None
 
 
 def _take(folder: Path) -> int:
     lock = os.open(folder / 'lock', os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f'{os.getpid()}\n'.encode(), 0)
     except BlockingIOError:
-        owner = os.pread(lock, 32, 0).decode(errors='replace').strip() or 'unknown'
+        who = _noted(lock) or 'unknown'
         os.close(lock)
-        raise LockedError(f'{folder}: is in use by process {owner}; stop that one, or use another folder') from None
-    os.ftruncate(lock, 0)
-    os.pwrite(lock, f'{os.getpid()}\n'.encode(), 0)
+        raise LockedError(f'{folder}: is in use by process {who}; stop that one, or use another folder') from None
+    except BaseException:
+        os.close(lock)
+        raise
     return lock
+
+
+def _noted(lock: int) -> str:
+    return os.pread(lock, 32, 0).decode(errors='replace').strip()
+
+
+def _write_snapshot(path: Path, state: storage.Recovered) -> int:
+    with path.open('wb', buffering=1 << 20) as file:
+        os.fchmod(file.fileno(), 0o600)
+        file.write(framing.encode(_encode((recovery.SNAPSHOT, state.revision, len(state.objects))) + b'\n'))
+        for kind, record in state.objects:
+            file.write(_entry(Type.ADDED, kind, record))
+        file.flush()
+        os.fsync(file.fileno())
+        return file.tell()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -218,4 +255,4 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _text(error: OSError) -> str:
-    return error.strerror or str(error)
+    return 'is not a folder' if isinstance(error, FileExistsError) else error.strerror or str(error)

@@ -5,6 +5,7 @@ import datetime
 import itertools
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, Final
 
 from jobset.local import kinds, objects, problems, resources
@@ -57,19 +58,25 @@ def tidy(code: int, body: Object) -> Object:
     return {'code': code, 'object': body}
 
 
-def _ordered(answer: Object, causes: list[Object]) -> Object:
-    """The answer with causes: neighbours that stand for entries of one map in order, as Go has none."""
+def ordered(causes: Sequence[Object]) -> list[Object]:
+    """The causes with neighbours that stand for entries of one map in order, as Go has none."""
     runs = itertools.groupby(causes, key=lambda cause: _IN_MAP.sub(r'\1', cause['field']))
-    ordered: list[Object] = []
+    made: list[Object] = []
     for _, run in runs:
         same = list(run)
         mapped = _IN_MAP.search(same[0]['field']) is not None
-        ordered += sorted(same, key=lambda cause: (cause['field'], cause['message'])) if mapped else same
-    texts = [f'{cause["field"]}: {cause["message"]}' for cause in ordered]
+        made += sorted(same, key=lambda cause: (cause['field'], cause['message'])) if mapped else same
+    return made
+
+
+def _ordered(answer: Object, causes: list[Object]) -> Object:
+    """The answer with causes in order."""
+    causes = ordered(causes)
+    texts = [f'{cause["field"]}: {cause["message"]}' for cause in causes]
     head = answer['message'].partition(' is invalid: ')[0]
     what = texts[0] if len(texts) == 1 else f'[{", ".join(texts)}]'
     assert len(answer['message']) == len(f'{head} is invalid: {what}')
-    return answer | {'causes': ordered, 'message': f'{head} is invalid: {what}'}
+    return answer | {'causes': causes, 'message': f'{head} is invalid: {what}'}
 
 
 def look_up(plural: str, namespace: str, name: str) -> Object | None:

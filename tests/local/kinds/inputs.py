@@ -200,7 +200,7 @@ def _leaves(value: Any, path: str = '') -> Iterator[tuple[str, Any]]:
         yield from _leaves(item, where)
 
 
-def _twist(chance: random.Random, body: Object) -> Edits:
+def twist(chance: random.Random, body: Object) -> Edits:
     """One place of the spec with an odd value, none at all, or once more."""
     places = [(path, value) for path, value in _leaves(body.get('spec') or {}, 'spec')]
     if not places:
@@ -217,7 +217,7 @@ def _twist(chance: random.Random, body: Object) -> Edits:
 def _twisted(chance: random.Random, make: Any, edits: Edits) -> Object:
     body = edited(make(), edits)
     if chance.random() < 0.4:
-        body = edited(body, _twist(chance, body))
+        body = edited(body, twist(chance, body))
     return body
 
 
@@ -234,7 +234,7 @@ def _changed(chance: random.Random, name: str, kind: str, make: Any, tables: Seq
         change = {**change, **chance.choice(entries)['change']}
     body = edited(make(), base)
     if chance.random() < 0.2:
-        change = {**change, **_twist(chance, body)}
+        change = {**change, **twist(chance, body)}
     return Input(name=name, kind=kind, body=body, status=status, change=change, subresource=subresource)
 
 

@@ -185,18 +185,30 @@ def test_a_volume_within_a_volume() -> None:
 
 
 def test_log_entries() -> None:
-    splitter = loglines.Splitter('stdout')
-    at = b'2026-01-01T12:00:00.123456000Z'
+    splitter = loglines.Splitter('stdout', loglines.Stamps())
 
-    assert splitter.feed(b'one\ntw', NOW) == at + b' stdout F one\n'
-    assert splitter.feed(b'o\n', NOW) == at + b' stdout F two\n'
+    assert splitter.feed(b'one\ntw', NOW) == b'2026-01-01T12:00:00.123456000Z stdout F one\n'
+    assert splitter.feed(b'o\n', NOW) == b'2026-01-01T12:00:00.123456001Z stdout F two\n'
     assert splitter.feed(b'rest', NOW) == b''
-    assert splitter.finish(NOW) == at + b' stdout P rest\n'
+    assert splitter.finish(NOW) == b'2026-01-01T12:00:00.123456002Z stdout P rest\n'
     assert splitter.finish(NOW) == b''
 
 
+def test_no_two_entries_have_one_time() -> None:
+    stamps = loglines.Stamps()
+    out, err = loglines.Splitter('stdout', stamps), loglines.Splitter('stderr', stamps)
+
+    text = out.feed(b'x\n' * 1500, NOW) + err.feed(b'y\n', NOW) + out.feed(b'z\n', NOW - datetime.timedelta(hours=1))
+    text += err.feed(b'later\n', NOW + datetime.timedelta(seconds=1))
+
+    times = [line.split()[0] for line in text.splitlines()]
+    assert times == sorted(set(times))
+    assert times[1001] == b'2026-01-01T12:00:00.123457001Z'
+    assert times[-1] == b'2026-01-01T12:00:01.123456000Z'
+
+
 def test_long_lines_are_parted() -> None:
-    text = loglines.Splitter('stderr').feed(b'x' * 40_000 + b'\n', NOW)
+    text = loglines.Splitter('stderr', loglines.Stamps()).feed(b'x' * 40_000 + b'\n', NOW)
 
     entries = [loglines.parse(line) for line in text.splitlines()]
     assert [(entry.is_part, len(entry.text)) for entry in entries if entry] == [

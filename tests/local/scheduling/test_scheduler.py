@@ -69,7 +69,7 @@ async def _place() -> AsyncIterator[Place]:
     async with simulation.serving(storage.Store(), clock=time) as served:
         await served.install()
         await nodes.create(served.api, nodes.Pool(count=1, cpu='2'), now=time.now)
-        carrier = Flaky(simulation.Calm(served.carrier, keeps_events=True))
+        carrier = Flaky(simulation.Calm(served.carrier))
         api = client.Client(carrier, settings=client.Retrying(attempts=1))
         async with asyncio.TaskGroup() as group:
             working = group.create_task(scheduler.Scheduler(api, now=time.now).run())

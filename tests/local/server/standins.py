@@ -3,7 +3,7 @@
 import asyncio
 import datetime
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from jobset.local import resources
@@ -24,6 +24,9 @@ class Open(Schema):
     root: Node = None  # type: ignore[assignment]
     document: Object = {}  # noqa: RUF012
 
+    def fits(self, obj: Object) -> bool:
+        return False
+
     def check(self, obj: Object) -> None:
         if not isinstance(obj.get('metadata') or {}, dict):
             raise Problem.bad_request('metadata is not an object')
@@ -35,10 +38,12 @@ class Open(Schema):
         for key in self.unknown_fields(obj):
             del obj[key]
 
-    def default(self, obj: Object) -> None:
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
         pass
 
-    def validate(self, obj: Object, old: Object | None = None) -> list[Cause]:
+    def validate(
+        self, obj: Object, old: Object | None = None, *, subresource: str = '', found: Sequence[Cause] = ()
+    ) -> list[Cause]:
         bad = (obj.get('spec') or {}).get('bad')
         return [Cause('spec.bad', f'Invalid value: "{bad}": is bad')] if bad else []
 
@@ -49,7 +54,7 @@ class Plain(resources.Rules):
 
 
 class Pods(resources.Rules):
-    def default(self, obj: Object) -> None:
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
         obj.setdefault('spec', {}).setdefault('terminationGracePeriodSeconds', 30)
 
     def grace_seconds(self, obj: Object, wanted: int | None) -> int:

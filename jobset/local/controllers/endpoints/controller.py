@@ -32,6 +32,9 @@ class Endpoints:
         self._by_service: index.Index[Key, models.EndpointSlice] = index.Index(_service_of)
         self._queue: workqueue.WorkQueue[Key] = workqueue.WorkQueue()
         self._informers = informers
+        self._observes = False
+        """Whether what is told just now is a write of our own."""
+
         informers.pods().subscribe(self._seen_pod)
         self._services.subscribe(self._seen_service)
         self._slices.subscribe(self._by_service.on_change)
@@ -66,7 +69,7 @@ class Endpoints:
     def _seen_slice(self, old: models.EndpointSlice | None, new: models.EndpointSlice | None) -> None:
         # Of our own writes we know; others must not change what is ours.
         one = new or old
-        if one is not None and (new is None or old is not None):
+        if one is not None and (new is None or old is not None) and not self._observes:
             for key in _service_of(one):
                 self._queue.add(key)
 
@@ -92,13 +95,18 @@ class Endpoints:
 
     async def _observe(self, request: requests.Request) -> None:
         try:
-            self._slices.observe(await self._source.request(request, models.EndpointSlice))
+            written = await self._source.request(request, models.EndpointSlice)
         except errors.NotFound:
             # The namespace, or the slice: the watch tells.
             return
         except errors.Forbidden:
             # The namespace is on its way out.
             return
+        self._observes = True
+        try:
+            self._slices.observe(written)
+        finally:
+            self._observes = False
 
     async def _delete(self, one: models.EndpointSlice) -> None:
         metadata = one.metadata

@@ -1,15 +1,17 @@
 """Runs the processes of one container, and nothing else. Started as a process of its own by :mod:`..processes`.
 
-It stands between the node and the container for three reasons. It can enter namespaces, which a process with threads
-cannot. It adopts all that the container leaves behind, so that nothing survives its main process. And it notices the
-end of the node, however that ends, by the end of its control socket: then it kills all it has started, and ends.
+It stands between the node and the container for four reasons. It can enter namespaces, which a process with threads
+cannot. It adopts all that the container leaves behind, so that nothing survives its main process. It answers when the
+kernel asks about the container's ports, see :mod:`.ports`. And it notices the end of the node, however that ends, by
+the end of its control socket: then it kills all it has started, and ends.
 
 It talks over file descriptor 3, in frames: four bytes of length, and a tuple as :mod:`marshal` writes it. It gets first
 a dictionary (see ``_Launcher.__init__``), then ``('signal', number)``, ``('kill',)``, ``('run', id, argv, file)`` and
-``('cancel', id)``. It tells ``('ready',)`` or ``('failed', number, text)``, then ``('started', pid)`` or ``failed``
-again, ``('done', id, code)`` for each further command, and at last ``('exited', code)``.
+``('cancel', id)``. It tells ``('ready', text)`` or ``('failed', number, text)``, where the text of the first is about
+ports, then ``('started', pid)`` or ``failed`` again, ``('done', id, code)`` for each further command, and at last
+``('exited', code)``.
 
-It starts once for each container, so it imports only what is cheap; nothing of this package.
+It starts once for each container, so it imports only what is cheap; of this package nothing but what lies beside it.
 """
 
 # Paths are text here: to import pathlib takes longer than all that is done with them.
@@ -17,11 +19,14 @@ It starts once for each container, so it imports only what is cheap; nothing of 
 
 import ctypes
 import errno
+import itertools
 import marshal
 import os
 import select
 import sys
 from typing import Any, Final
+
+from . import ports
 
 _CONTROL: Final = 3
 _STDOUT: Final = 1
@@ -32,6 +37,8 @@ _CLONE_NEWNS: Final = 0x00020000
 _CLONE_NEWUTS: Final = 0x04000000
 _CLONE_NEWUSER: Final = 0x10000000
 _MS_RDONLY: Final = 1
+_MS_NOSUID: Final = 2
+_MS_NODEV: Final = 4
 _MS_REMOUNT: Final = 32
 _MS_BIND: Final = 4096
 _MS_REC: Final = 16384
@@ -63,13 +70,13 @@ def main() -> None:
     os.set_inheritable(_CONTROL, False)
     header = _read(4)
     config = marshal.loads(_read(int.from_bytes(header, 'big')))  # noqa: S302 - written by our own parent
-    launcher = _Launcher(config)
     try:
+        launcher = _Launcher(config)
         launcher.enter()
     except OSError as error:
         _tell('failed', error.errno or 0, f'{error.strerror}: {error.filename}')
         return
-    _tell('ready')
+    _tell('ready', '' if config['argv'] else launcher.look_at_ports())
     if config['argv']:
         launcher.run()
 
@@ -87,6 +94,14 @@ class _Launcher:
         self._argv: list[str] = config['argv']
         self._env: dict[str, str] = config['env']
         self._folder: str = config['cwd']
+        # Opened before anything is mounted: the container may have something else at that path.
+        self._outputs = os.open(config['outputs'], os.O_PATH | os.O_DIRECTORY)
+        self._address: str = config['address']
+        """Of the pod, whose ports are its own; empty when they are those of the machine."""
+
+        self._ports = ports.Ports(self._address) if self._address and self._argv else None
+        self._listeners: set[int] = set()
+        self._poll = select.poll()
         self._main = 0
         self._children: dict[int, int] = {}  # pid of a further command -> its id
         self._handles: dict[int, int] = {}  # descriptor of a process -> its pid
@@ -141,6 +156,8 @@ class _Launcher:
                 except OSError:
                     if not optional:
                         raise
+            case ('memory', path):
+                _mount('tmpfs', self._root + path, 'tmpfs', _MS_NOSUID | _MS_NODEV, 'mode=1777')
             case ('lock', path):
                 kept = os.statvfs(self._root + path).f_flag & _KEPT_FLAGS
                 _mount('none', self._root + path, '', _MS_BIND | _MS_REMOUNT | _MS_RDONLY | kept)
@@ -154,6 +171,10 @@ class _Launcher:
 
     # Processes.
 
+    def look_at_ports(self) -> str:
+        """Why the pod cannot have ports of its own."""
+        return ports.problem(self._address, is_privileged=bool(self._namespaces)) if self._address else ''
+
     def run(self) -> None:
         """Starts the main process, and serves the node until it has ended."""
         try:
@@ -163,17 +184,34 @@ class _Launcher:
             return
         os.close(_STDOUT)
         os.close(_STDERR)
+        self._poll.register(_CONTROL, select.POLLIN)
         _tell('started', self._main)
-        while True:
-            ready, _, _ = select.select([_CONTROL, *self._handles], [], [], 30)
-            if _CONTROL in ready and not self._obey():
-                _kill_all()
-                return
-            for descriptor in ready:
+        for answered in itertools.count():
+            ready = self._poll.poll(30_000)
+            others = [(descriptor, events) for descriptor, events in ready if not self._answer(descriptor, events)]
+            if ready and not others and answered % 100:
+                continue
+            for descriptor, _ in others:
+                if descriptor == _CONTROL and not self._obey():
+                    _kill_all()
+                    return
                 pid = self._handles.get(descriptor)
                 if pid is not None and self._has_ended(descriptor, pid):
                     return
             self._reap_orphans()
+
+    def _answer(self, descriptor: int, events: int) -> bool:
+        """Whether it was about ports."""
+        if descriptor not in self._listeners or self._ports is None:
+            return False
+        if events & select.POLLIN:
+            self._ports.answer(descriptor)
+        else:
+            # All that could ask have ended.
+            self._poll.unregister(descriptor)
+            self._listeners.remove(descriptor)
+            os.close(descriptor)
+        return True
 
     def _obey(self) -> bool:
         """One command; False at the end of the node."""
@@ -199,12 +237,13 @@ class _Launcher:
         try:
             self._children[self._start(argv, file)] = key
         except _Failed as failure:
-            _write_safely(file, failure.text)
+            self._write_safely(file, failure.text)
             _tell('done', key, 126 if failure.number == errno.EACCES else 127)
 
     def _has_ended(self, descriptor: int, pid: int) -> bool:
         """Takes the end of a process; True when it was the main one and nothing is left."""
         _, status = os.waitpid(pid, 0)
+        self._poll.unregister(descriptor)
         os.close(descriptor)
         del self._handles[descriptor]
         code = os.waitstatus_to_exitcode(status)
@@ -216,36 +255,48 @@ class _Launcher:
         return True
 
     def _start(self, argv: list[str], file: str | None) -> int:
-        """Starts a process in a session of its own; its output goes to ``file``, or where ours goes."""
+        """Starts a process in a session of its own; its output goes to the output ``file``, or where ours goes."""
         reader, writer = os.pipe2(os.O_CLOEXEC)
+        handover = None if self._ports is None else ports.Handover()
         parent = os.getpid()
         pid = os.fork()
         if pid == 0:
-            self._become(argv, file, writer, parent)
+            self._become(argv, file, writer, parent, handover)
         os.close(writer)
+        listener = None if handover is None else handover.take()
+        if listener is not None:
+            self._listeners.add(listener)
+            ports.watch(listener, self._poll)
         with open(reader, 'rb') as pipe:
             problem = pipe.read()
         if problem:
             os.waitpid(pid, 0)
             number, text = marshal.loads(problem)  # noqa: S302
             raise _Failed(number, text)
-        self._handles[os.pidfd_open(pid)] = pid
+        handle = os.pidfd_open(pid)
+        self._handles[handle] = pid
+        self._poll.register(handle, select.POLLIN)
         return pid
 
-    def _become(self, argv: list[str], file: str | None, writer: int, parent: int) -> None:
+    def _become(
+        self, argv: list[str], file: str | None, writer: int, parent: int, handover: ports.Handover | None
+    ) -> None:
         """In the new process: turns into ``argv``, or tells through ``writer`` why not. Does not come back."""
         where = ''
         try:
             os.setsid()
             os.close(_CONTROL)
             if file is not None:
-                output = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+                output = self._open(file)
                 os.dup2(output, _STDOUT)
                 os.dup2(output, _STDERR)
             for number in (13, 25):  # SIGPIPE and SIGXFSZ, which Python ignores and its children must not
                 _LIBC.signal(number, None)
             where = f'chdir {self._folder}'
             os.chdir(self._folder)
+            if self._ports is not None and handover is not None:
+                where = 'ports'
+                handover.give(self._ports.install(is_privileged=bool(self._namespaces)))
             where = f'exec {argv[0]}'
             _LIBC.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
             if os.getppid() != parent:
@@ -257,6 +308,16 @@ class _Launcher:
             os.write(writer, marshal.dumps((0, f'{where}: {error}')))
         finally:
             os._exit(127)
+
+    def _open(self, file: str) -> int:
+        return os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600, dir_fd=self._outputs)
+
+    def _write_safely(self, file: str, text: str) -> None:
+        try:
+            with open(self._open(file), 'w', encoding='utf-8', errors='replace') as output:
+                output.write(text)
+        except OSError:
+            return
 
     def _reap_orphans(self) -> None:
         """Takes the ends of processes that others have left to us."""
@@ -326,14 +387,6 @@ def _check(result: int, what: str) -> None:
 def _write(path: str, text: str) -> None:
     with open(path, 'w', encoding='ascii') as file:
         file.write(text)
-
-
-def _write_safely(path: str, text: str) -> None:
-    try:
-        with open(path, 'a', encoding='utf-8', errors='replace') as file:
-            file.write(text)
-    except OSError:
-        return
 
 
 def _read(size: int) -> bytes:

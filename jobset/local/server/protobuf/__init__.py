@@ -12,15 +12,12 @@ from jobset.local.problems import Problem
 from jobset.local.server import answers
 from jobset.local.server.protobuf import messages, wire
 
-MEDIA: Final = 'application/vnd.kubernetes.protobuf'
-
 _MAGIC: Final = b'k8s\x00'
-_ENVELOPE: Final = 'k8s.io.apimachinery.pkg.runtime.Unknown'
 
 
 def is_it(content_type: str) -> bool:
     """Whether a body of that type has to be taken through :func:`as_json` first."""
-    return content_type.partition(';')[0].strip().lower() == MEDIA
+    return content_type.partition(';')[0].strip().lower() == answers.PROTOBUF
 
 
 def as_json(call: answers.Call) -> answers.Call:
@@ -36,21 +33,34 @@ def as_json(call: answers.Call) -> answers.Call:
         accept=call.accept,
         user_agent=call.user_agent,
         warns=call.warns,
+        said=call.said,
     )
 
 
 def decode(body: bytes) -> Object:
     """The object in a body. Raises Problem 400."""
     if not body.startswith(_MAGIC):
-        raise Problem.bad_request('the object provided is unrecognized: it does not begin as Protobuf of Kubernetes does')
+        expected = ' '.join(str(byte) for byte in _MAGIC)
+        raise _unrecognized(f'provided data does not appear to be a protobuf message, expected prefix [{expected}]')
     try:
-        envelope = messages.read(_ENVELOPE, memoryview(body)[len(_MAGIC) :])
-        described = envelope.get('typeMeta') or {}
-        api_version, kind = described.get('apiVersion', ''), described.get('kind', '')
+        api_version, kind, data = _opened(memoryview(body)[len(_MAGIC) :])
         name = messages.of_kind(api_version, kind)
         if name is None:
-            text = f'no kind "{kind}" is registered for version "{api_version}" in what this server reads as Protobuf'
-            raise Problem.bad_request(text)
-        return {'apiVersion': api_version, 'kind': kind} | messages.read(name, envelope.get('raw', b''))
+            why = f'no kind "{kind}" is registered for version "{api_version}" here'
+            version = api_version.rpartition('/')[2]
+            raise Problem.bad_request(f'{kind} in version "{version}" cannot be handled: {why}')
+        return {'apiVersion': api_version, 'kind': kind} | messages.read(name, data)
     except wire.MalformedError as error:
-        raise Problem.bad_request(f'the object provided is unrecognized: {error}') from None
+        raise _unrecognized(str(error)) from None
+
+
+def _unrecognized(why: str) -> Problem:
+    return Problem.bad_request(f'the object provided is unrecognized: {why}')
+
+
+def _opened(envelope: memoryview) -> tuple[str, str, memoryview]:
+    """API version and kind, and the message that is inside."""
+    parts = wire.parts(envelope)
+    described = wire.parts(parts.get(1, wire.NOTHING))
+    api_version, kind = (str(described.get(number, wire.NOTHING), 'utf-8', 'replace') for number in (1, 2))
+    return api_version, kind, parts.get(2, wire.NOTHING)

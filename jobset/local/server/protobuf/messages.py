@@ -52,7 +52,7 @@ class Table(msgspec.Struct, frozen=True):
 @functools.cache
 def table() -> Table:
     """The vendored table."""
-    return msgspec.json.decode(gzip.decompress(TABLE.read_bytes()), type=Table, strict=False)
+    return msgspec.json.decode(gzip.decompress(TABLE.read_bytes()), type=Table)
 
 
 def of_kind(api_version: str, kind: str) -> str | None:
@@ -102,11 +102,11 @@ def _several(kind: str, layout: Wire, value: Value) -> list[Any]:
 
 
 def _entry(kind: str, value: Value) -> tuple[str, Any]:
-    key, found = '', _value(kind, _ZERO.get(kind, _NOTHING))
+    key, found = '', _value(kind, _ZERO.get(kind, wire.NOTHING))
     for number, _, part in wire.fields(_bytes(value)):
         if number == 1:
             key = _text(part)
-        elif number == 2:  # noqa: PLR2004 - keys and values have these numbers in all maps
+        elif number == 2:
             found = _value(kind, part)
     return key, found
 
@@ -125,13 +125,13 @@ def _value(kind: str, value: Value) -> Any:
 
 def _bytes(value: Value) -> memoryview:
     if isinstance(value, int):
-        raise MalformedError('protobuf: a number where bytes are expected')
+        raise MalformedError('proto: wrong wireType = 0')
     return value
 
 
 def _number(value: Value) -> int:
     if not isinstance(value, int):
-        raise MalformedError('protobuf: bytes where a number is expected')
+        raise MalformedError('proto: wrong wireType = 2')
     return value
 
 
@@ -143,35 +143,30 @@ def _text(value: Value) -> str:
 def _double(value: Value) -> float:
     data = _bytes(value)
     if len(data) != struct.calcsize('<d'):
-        raise MalformedError('protobuf: a number that has not eight bytes')
+        raise MalformedError('unexpected EOF')
     found: float = struct.unpack('<d', data)[0]
-    return found
-
-
-def _wrapped(value: Value, number: int) -> Value:
-    """The only field of a message; nothing when it is not there."""
-    found: Value = _NOTHING
-    for each, _, part in wire.fields(_bytes(value)):
-        if each == number:
-            found = part
     return found
 
 
 def _json(value: Value) -> Any:
     """JSON inside of a message, as raw extensions and the fields of managers have it."""
-    raw = _bytes(_wrapped(value, 1))
+    raw = wire.parts(_bytes(value)).get(1)
     if not raw:
         return None
     try:
         return msgspec.json.decode(raw)
     except (msgspec.MsgspecError, UnicodeDecodeError):
-        raise MalformedError('protobuf: an object inside of the object is no JSON') from None
+        raise MalformedError('an object inside of the object is no JSON') from None
+
+
+def _quantity(value: Value) -> str:
+    return _text(wire.parts(_bytes(value)).get(1, wire.NOTHING)) or '0'
 
 
 def _int_or_string(value: Value) -> int | str:
     numbers: dict[int, Value] = {number: part for number, _, part in wire.fields(_bytes(value))}
     if _number(numbers.get(1, 0)):
-        return _text(numbers.get(3, _NOTHING))
+        return _text(numbers.get(3, wire.NOTHING))
     return wire.signed(_number(numbers.get(2, 0)), 32)
 
 
@@ -186,7 +181,7 @@ def _time(value: Value, *, micro: bool = False) -> str | None:
     try:
         moment = _EPOCH + datetime.timedelta(seconds=seconds)
     except OverflowError:
-        raise MalformedError(f'protobuf: {seconds} s is no time') from None
+        raise MalformedError(f'{seconds} s since 1970 is no time') from None
     fraction = f'.{numbers.get(2, 0) // 1000:06}' if micro else ''
     return f'{moment.replace(tzinfo=None).isoformat(timespec="seconds")}{fraction}Z'
 
@@ -199,7 +194,6 @@ _ALTERNATIVES: Final = {
 }
 """Messages in whose place one of their fields stands in JSON, the first that is there."""
 
-_NOTHING: Final = memoryview(b'')
 _NUMBERS: Final = frozenset({'bool', 'int32', 'int64'})
 _ZERO: Final[dict[str, Value]] = dict.fromkeys(_NUMBERS, 0)
 
@@ -210,7 +204,9 @@ _READERS: Final[dict[str, Callable[[Value], Any]]] = {
     'double': _double,
     'string': _text,
     'bytes': lambda value: base64.b64encode(_bytes(value)).decode(),
-    'k8s.io.apimachinery.pkg.api.resource.Quantity': lambda value: _text(_wrapped(value, 1)) or '0',
+    'k8s.io.apimachinery.pkg.api.resource.Quantity': lambda value: (
+        _text(wire.parts(_bytes(value)).get(1, wire.NOTHING)) or '0'
+    ),
     'k8s.io.apimachinery.pkg.util.intstr.IntOrString': _int_or_string,
     'k8s.io.apimachinery.pkg.runtime.RawExtension': _json,
     f'{_EXTENSIONS}.JSON': _json,

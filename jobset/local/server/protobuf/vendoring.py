@@ -33,8 +33,10 @@ _FOLDERS: Final = {
 _READ: Final = {
     'v1': (
         f'{_API}.core.v1',
-        'Binding ConfigMap Endpoints Event Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret Service '
-        'ServiceAccount',
+        (
+            'Binding ConfigMap Endpoints Event Namespace Node PersistentVolume PersistentVolumeClaim Pod Secret '
+            'Service ServiceAccount'
+        ),
     ),
     'admissionregistration.k8s.io/v1': (
         f'{_API}.admissionregistration.v1',
@@ -58,7 +60,7 @@ _READ: Final = {
 }
 """API version → package, and kinds."""
 
-_ALSO: Final = ('k8s.io.apimachinery.pkg.runtime.Unknown', f'{_META}.DeleteOptions')
+_ALSO: Final = (f'{_META}.DeleteOptions',)
 
 _MESSAGE: Final = re.compile(r'^message (\w+) \{\n(.*?)^\}', re.MULTILINE | re.DOTALL)
 _FIELD: Final = re.compile(r'^  (?:(optional|repeated) ([\w.]+)|map<string, ([\w.]+)>) (\w+) = (\d+);', re.MULTILINE)
@@ -97,7 +99,7 @@ class Modules:
         return self._packages[package][short]
 
     def _read(self, package: str) -> Iterator[tuple[str, dict[int, Field]]]:
-        first = next(first for first in _FOLDERS if package.startswith(first))
+        first = next(first for first in _FOLDERS if package.startswith(f'{first}.'))
         folder = self._folder / f'{_FOLDERS[first]}@{VERSION}' / package.removeprefix(first)[1:].replace('.', '/')
         go = '\n'.join(one.read_text() for one in sorted(folder.glob('*.go')) if one.name != 'generated.pb.go')
         tags = {struct: dict(_tagged(body)) for struct, body in _STRUCT.findall(go)}
@@ -155,7 +157,7 @@ def collect(folder: pathlib.Path) -> Table:
         if name not in kept and name not in messages.SPECIAL:
             kept[name] = modules.message(name)
             wanted += _references(kept[name].values())
-    return Table(kinds, kept, sorted(modules.lists & kept.keys()))
+    return Table(kinds, dict(sorted(kept.items())), sorted(modules.lists & kept.keys()))
 
 
 def _references(fields: Iterable[Field]) -> Iterator[str]:
@@ -168,7 +170,7 @@ def main() -> None:
     parser.add_argument('folder', type=pathlib.Path)
     table = collect(parser.parse_args().folder)
     # No time in the header: the same input makes the same file.
-    messages.TABLE.write_bytes(gzip.compress(msgspec.json.encode(table, order='sorted'), 9, mtime=0))
+    messages.TABLE.write_bytes(gzip.compress(msgspec.json.encode(table), 9, mtime=0))
 
 
 if __name__ == '__main__':

@@ -5,9 +5,13 @@ Source: Protocol Buffers, "Encoding".
 
 import enum
 from collections.abc import Iterator
+from typing import Final
 
 Value = int | memoryview
 """A number as it stands, or bytes."""
+
+
+NOTHING: Final = memoryview(b'')
 
 
 class Wire(enum.IntEnum):
@@ -31,7 +35,7 @@ def fields(data: memoryview) -> Iterator[tuple[int, Wire, Value]]:
         try:
             layout = Wire(key & 7)
         except ValueError:
-            raise MalformedError(f'protobuf: wire type {key & 7} is not known') from None
+            raise MalformedError(f'proto: illegal wireType {key & 7}') from None
         value: Value
         match layout:
             case Wire.VARINT:
@@ -46,12 +50,17 @@ def fields(data: memoryview) -> Iterator[tuple[int, Wire, Value]]:
         yield key >> 3, layout, value
 
 
+def parts(data: memoryview) -> dict[int, memoryview]:
+    """The fields of a message that hold bytes, by number. Raises :class:`MalformedError`."""
+    return {number: value for number, _, value in fields(data) if isinstance(value, memoryview)}
+
+
 def varint(data: memoryview, place: int) -> tuple[int, int]:
     """The number that begins at ``place``, and where it ends. Raises :class:`MalformedError`."""
     number = shift = 0
     while True:
         if place >= len(data):
-            raise MalformedError('protobuf: unexpected end')
+            raise MalformedError('unexpected EOF')
         byte = data[place]
         place += 1
         number |= (byte & 0x7F) << shift
@@ -59,7 +68,7 @@ def varint(data: memoryview, place: int) -> tuple[int, int]:
             return number, place
         shift += 7
         if shift > 63:
-            raise MalformedError('protobuf: a number has more than 64 bits')
+            raise MalformedError('proto: integer overflow')
 
 
 def signed(number: int, bits: int) -> int:
@@ -70,5 +79,5 @@ def signed(number: int, bits: int) -> int:
 
 def _some(data: memoryview, place: int, length: int) -> tuple[memoryview, int]:
     if place + length > len(data):
-        raise MalformedError('protobuf: unexpected end')
+        raise MalformedError('unexpected EOF')
     return data[place : place + length], place + length
