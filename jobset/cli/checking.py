@@ -21,7 +21,8 @@ from jobset.api.validation import fields, names
 from jobset.cli import madejobs, places
 from jobset.client import manifests
 from jobset.client.manifests import Document, Problem
-from jobset.local import patches, problems, resources, schemas
+from jobset.local import problems, resources, schemas
+from jobset.local.patches import operations
 from jobset.local.schemas import definitions
 
 _GATES: Final = features.FeatureGates()
@@ -156,7 +157,7 @@ def _completed(document: Document) -> dict[str, Any]:
     """The object after the mutating webhook."""
     obj = copy.deepcopy(document.obj)
     answer = reviews.complete_jobset(_request(obj, document.name))
-    return patches.json_patch(obj, [dict(operation) for operation in answer.patch])
+    return operations.carry_out(obj, answer.patch)
 
 
 async def _judged(obj: dict[str, Any], name: str, gates: features.FeatureGates) -> list[dict[str, str]]:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from jobset.local import objects, patches, problems, resources
+from jobset.local import objects, problems, resources
 from jobset.local.admission import calling, conditions, hooks, review, selectors, wire
 from jobset.local.objects import Object
+from jobset.local.patches import operations
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Dispatcher:
         if answer is None or not answer.patch or asked.object is None:
             return None
         try:
-            changed = patches.json_patch(asked.object, [dict(operation) for operation in answer.patch])
+            changed = operations.carry_out(asked.object, answer.patch)
         except problems.Problem as problem:
             raise _internal(problem.message) from problem
         return changed if changed != asked.object else None

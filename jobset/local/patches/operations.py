@@ -35,13 +35,19 @@ def json_patch(obj: Object, operations: Any) -> Object:
     if len(operations) > _MOST:
         text = f'The allowed maximum operations in a JSON patch is {_MOST}, got {len(operations)}'
         raise Problem(413, 'RequestEntityTooLarge', text)
+    return carry_out(obj, operations)
+
+
+def carry_out(obj: Object, operations: Sequence[Any]) -> Object:
+    """The same, of however many operations: webhooks may change as much as they like. Raises Problem 422."""
     draft = _Draft(obj)
     try:
         for operation in operations:
             _do(draft, operation)
     except (_RefusedError, RecursionError):
         raise Problem(422, 'Invalid', 'the server rejected our request due to an error in our request') from None
-    return draft.document
+    changed: Object = draft.document
+    return changed
 
 
 class _Draft:
