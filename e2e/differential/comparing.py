@@ -75,6 +75,8 @@ def differences(real: Said, ours: Said, names: tuple[Names, Names]) -> list[Diff
 
 
 def _outcome(said: Object) -> str:
+    if not said['code']:
+        return '0'
     message = said['body'].get('message') if isinstance(said['body'], dict) else said['body']
     return f'{said["code"]} {message}' if said['code'] >= 400 else str(said['code'])
 
@@ -119,11 +121,14 @@ def _without_passing(body: Object) -> Object:
     if body.get('kind') == 'Status' or not isinstance(metadata, dict):
         return body
     metadata.pop('resourceVersion', None)
-    for entry in metadata.get('managedFields') or ():
-        entry.pop('time', None)
     if metadata.get('managedFields'):
-        metadata['managedFields'].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
+        # Their order is that of times, which a second between two requests changes.
+        metadata['managedFields'] = {_manager(entry): entry.get('fieldsV1') for entry in metadata['managedFields']}
     return body
+
+
+def _manager(entry: Object) -> str:
+    return ' '.join(str(entry.get(key)) for key in ('manager', 'operation', 'apiVersion', 'subresource', 'fieldsType'))
 
 
 def _without_order(body: Object) -> Object:

@@ -108,7 +108,7 @@ class Runner:
         head = f'{story.kind} {write.verb}{" " * bool(write.subresource)}{write.subresource}'
         reasons = set()
         for difference in found:
-            reason = known.reason(f'{head} {of}{difference}', body.decode())
+            reason = known.reason(f'{head}: {of}{difference.where}', difference, f'{write.query} {body.decode()}')
             if reason is None:
                 sent = f'\n    {write.query} {body.decode()}'
                 self.outcome.unknown.append(f'{story.name}[{place}] {head} {of}{difference}{sent}')

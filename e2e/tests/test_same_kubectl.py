@@ -47,6 +47,7 @@ PARTS = {
     'metadata': {'name': 'parts', 'labels': {'app': 'parts'}, 'annotations': {'example.com/why': 'to be described'}},
     'spec': {
         'restartPolicy': 'Never',
+        'automountServiceAccountToken': False,
         'terminationGracePeriodSeconds': 1,
         'initContainers': [{'name': 'before', 'image': 'busybox', 'command': ['sh', '-c', 'echo before']}],
         'containers': [
@@ -75,6 +76,7 @@ AGAIN = {
     'metadata': {'name': 'again'},
     'spec': {
         'restartPolicy': 'OnFailure',
+        'automountServiceAccountToken': False,
         'terminationGracePeriodSeconds': 1,
         'volumes': [{'name': 'kept', 'emptyDir': {}}],
         'containers': [
@@ -247,8 +249,8 @@ STORIES: dict[str, Sequence[Step]] = {
         step('logs parts -c one --since=1ns'),
         step('logs parts -c one --limit-bytes=3'),
         step('logs parts -c before'),
-        step('logs parts --all-containers --prefix'),
-        step('logs -l app=parts --all-containers --prefix --tail=-1'),
+        step('logs parts --all-containers --prefix', ordered=False),
+        step('logs -l app=parts --all-containers --prefix --tail=-1', ordered=False),
         step('logs parts -c one -p'),
         step('logs parts -c nobody'),
         step('get pods -w --request-timeout=2s'),
@@ -275,10 +277,10 @@ STORIES: dict[str, Sequence[Step]] = {
         step('get nodes -o name', shown=False),
         step('apply -f -', stdin=_text(CLAIM)),
         step('get pvc'),
-        step('describe pvc data'),
+        step('describe pvc data --show-events=false'),
         step('delete pvc data'),
         step('get storageclass nobody'),
-        step('get priorityclasses', subset=True),
+        step('get priorityclasses -o custom-columns=N:.metadata.name,V:.value,P:.preemptionPolicy', subset=True),
         step('describe priorityclass system-node-critical', subset=True),
         step('describe namespace nobody'),
         step('get events', shown=False),
@@ -294,6 +296,7 @@ STORIES: dict[str, Sequence[Step]] = {
         step('auth can-i create jobs'),
         step('auth can-i list jobsets.jobset.x-k8s.io -A'),
         step('auth can-i delete nothing'),
+        step('auth can-i --list', shown=False),
         step('auth whoami', shown=False),
         step('cluster-info', shown=False),
         step('version -o yaml', shown=False),

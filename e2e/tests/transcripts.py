@@ -21,6 +21,9 @@ class Step:
     subset: bool = False
     """Whether the embedded plane may say less: it has fewer kinds."""
 
+    ordered: bool = True
+    """Whether its lines come in the same order each time."""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -32,10 +35,17 @@ class Said:
     errors: str
 
 
-def step(line: str, *, stdin: str | None = None, shown: bool = True, subset: bool = False) -> Step:
+def step(
+    line: str,
+    *,
+    stdin: str | None = None,
+    shown: bool = True,
+    subset: bool = False,
+    ordered: bool = True,
+) -> Step:
     """A step from a command line; words are parted by spaces, a word with spaces stands in single quotes."""
     words = [quoted or plain for quoted, plain in re.findall(r"'([^']*)'|(\S+)", line)]
-    return Step(tuple(words), stdin, shown, subset)
+    return Step(tuple(words), stdin, shown, subset, ordered)
 
 
 def play(kubectl: Kubectl, namespace: str, steps: Sequence[Step]) -> list[Said]:
@@ -44,6 +54,8 @@ def play(kubectl: Kubectl, namespace: str, steps: Sequence[Step]) -> list[Said]:
     for each in steps:
         done: subprocess.CompletedProcess[str] = kubectl.run('-n', namespace, *each.arguments, stdin=each.stdin)
         output, errors = (plain(done.stdout), plain(done.stderr)) if each.shown else ('', '')
+        if not each.ordered:
+            output = '\n'.join(sorted(output.splitlines()))
         said.append(Said(' '.join(each.arguments), done.returncode, output, errors))
     return said
 
@@ -54,15 +66,28 @@ _VARYING: Final = (
     (re.compile(r'\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}'), '<time>'),
     (re.compile(r'(resourceVersion|Resource Version)([": =]+)\d+'), r'\1\2<version>'),
     (re.compile(r'^([IWE])\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ (?=\w+\.go:\d+\])', re.MULTILINE), r'\1 '),
+    (re.compile(r'\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d+ [+-]\d{4}'), '<time>'),
     (re.compile(r'\b\d+\.\d+\.\d+\.\d+(:\d+)?\b'), '<address>'),
+    (re.compile(r'\b(node-0|local)(?=/<address>$|$)', re.MULTILINE), '<node>'),
+    (re.compile(r'\b(containerd|local)://[0-9a-f]{64}\b'), '<container>'),
+    (re.compile(r'(?<=Image ID:)( +)\S+'), r'\1<image>'),
+    # Nothing is pulled and prepared where no images are run.
+    (re.compile(r'^ +Normal +(Pulling|Pulled|Created) .*kubelet .*\n?', re.MULTILINE), ''),
     (re.compile(r'<invalid>|\b(\d+d)?(\d+h)?(\d+m)?\d+m?s\b'), '<age>'),
     (re.compile(r'(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}\b'), '<random>'),
     (re.compile(r'/tmp/(LIVE|MERGED)-\d+'), r'/tmp/\1'),
 )
 
+_EVENTS: Final = '---- ------ ---- ---- -------'
+"""Under the head of their table, which is the last part of a description."""
+
 
 def plain(text: str) -> str:
-    """Without identifiers, times, addresses, ages and the width of columns."""
+    """Without identifiers, times, addresses, ages and the width of columns; Events of one second have no order."""
     for pattern, name in _VARYING:
         text = pattern.sub(name, text)
-    return '\n'.join(re.sub(r'[ \t]+', ' ', line).strip() for line in text.splitlines() if line.strip())
+    lines = [re.sub(r'[ \t]+', ' ', line).strip() for line in text.splitlines() if line.strip()]
+    if _EVENTS in lines:
+        begin = lines.index(_EVENTS) + 1
+        lines[begin:] = sorted(lines[begin:])
+    return '\n'.join(lines)

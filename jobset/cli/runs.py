@@ -2,16 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from jobset.api import keys
-from jobset.cli import failures, progress, views
-from jobset.cli.progress import Line, Tone
-from jobset.client import kinds, lines, manifests, objects, together
-from jobset.client.families import Family
-from jobset.core import conditions
+from jobset.cli import failures, following, views
+from jobset.client import kinds, manifests, objects, together
 from jobset.kube import errors, requests
 
 if TYPE_CHECKING:
@@ -20,30 +16,7 @@ if TYPE_CHECKING:
 TIMED_OUT: Final = 124
 """Exit code of a run that took too long, as ``timeout`` has it."""
 
-LOGS_SECONDS: Final = 5
-"""How long the rest of the logs may take to come after the end."""
-
 NAMESPACE: Final = 'default'
-
-
-@dataclass
-class Ending:
-    """How one JobSet ended."""
-
-    name: str
-    state: str = ''
-    """``Completed`` or ``Failed``; empty when it did not come to an end."""
-
-    text: str = ''
-    restarts: int = 0
-    failures: list[progress.Failure] = field(default_factory=list)
-
-    @property
-    def exit_code(self) -> int:
-        """That of the run: of the container that failed first, where the JobSet has failed."""
-        if self.state == conditions.COMPLETED:
-            return 0
-        return next((each.exit_code for each in self.failures if 0 < each.exit_code < 256), failures.FAILED)
 
 
 class Run:
@@ -55,22 +28,21 @@ class Run:
         self._namespace = namespace
         self._namespaces = {NAMESPACE}
 
-    async def play(self, documents: Sequence[manifests.Document], *, timeout: float | None) -> list[Ending]:  # noqa: ASYNC109 - a run that took too long has an ending, too
+    async def play(self, documents: Sequence[manifests.Document], *, timeout: float | None) -> list[following.Ending]:  # noqa: ASYNC109 - a run that took too long has an ending, too
         """Apply all objects in their order, and follow the JobSets among them to their ends."""
         names = [await self._apply(document) for document in documents]
-        endings = [
-            (where, Ending(name))
+        followers = [
+            following.Follower(self._cluster.jobsets, self._view, namespace=where, name=name)
             for document, (where, name) in zip(documents, names, strict=True)
             if _is_jobset(document)
         ]
         try:
             async with asyncio.timeout(timeout):
-                following = (self._follow(where, ending) for where, ending in endings)
-                await together.all_of(following, at_once=len(endings))
+                await together.all_of((each.run() for each in followers), at_once=len(followers))
         except TimeoutError:
-            for _, ending in endings:
-                ending.text = ending.text or f'not at its end after {timeout:g} s'
-        return [ending for _, ending in endings]
+            for each in followers:
+                each.give_up()
+        return [each.ending for each in followers]
 
     async def _apply(self, document: manifests.Document) -> tuple[str, str]:
         """Namespace and name of the object as it is stored."""
@@ -100,67 +72,8 @@ class Run:
             await self._cluster.api.send(requests.create(requests.NAMESPACES, None, body))
         self._namespaces.add(namespace)
 
-    async def _follow(self, namespace: str, ending: Ending) -> None:
-        self._view.tell(Line(ending.name, 'created', Tone.NOTE))
-        logs = asyncio.create_task(self._logs(namespace, ending.name))
-        try:
-            await self._look(namespace, ending)
-            await asyncio.wait({logs}, timeout=LOGS_SECONDS)
-        finally:
-            logs.cancel()
-            await asyncio.wait({logs})
 
-    async def _look(self, namespace: str, ending: Ending) -> None:
-        seen = progress.Progress()
-        ending.failures = seen.failures
-        states = self._cluster.jobsets.follow(ending.name, namespace=namespace)
-        async with contextlib.aclosing(states), self._looking_again(seen) as look:
-            async for family in states:
-                look(family)
-                self._view.stages(ending.name, progress.stages(family))
-                ending.restarts = family.jobset.status.restarts
-                final = conditions.terminal(family.jobset.status)
-                if final is not None:
-                    ending.state, ending.text = final.type, final.message
-                    return
-        ending.text = ending.text or 'was deleted'
-
-    @contextlib.asynccontextmanager
-    async def _looking_again(self, seen: progress.Progress) -> AsyncIterator[Callable[[Family], None]]:
-        """Tells what is new at each call, and what has lasted long by now also between calls."""
-        last: Family | None = None
-        loop = asyncio.get_running_loop()
-
-        def look(family: Family) -> None:
-            nonlocal last
-            last = family
-            for line in seen.look(family, at=loop.time()):
-                self._view.tell(line)
-
-        async def again() -> None:
-            while True:
-                await asyncio.sleep(progress.PATIENCE / 2)
-                if last is not None:
-                    look(last)
-
-        ticking = asyncio.create_task(again())
-        try:
-            yield look
-        finally:
-            ticking.cancel()
-            await asyncio.wait({ticking})
-
-    async def _logs(self, namespace: str, name: str) -> None:
-        told = self._cluster.jobsets.log_lines(name, follow=True, namespace=namespace)
-        async with contextlib.aclosing(told):
-            async for line in told:
-                if isinstance(line, lines.Note):
-                    self._view.tell(Line(line.rank, line.text, Tone.NOTE))
-                else:
-                    self._view.log(line.rank, line.text)
-
-
-def exit_code(endings: Sequence[Ending]) -> int:
+def exit_code(endings: Sequence[following.Ending]) -> int:
     """That of the first JobSet that did not complete; 0 when all did."""
     for ending in endings:
         if not ending.state:

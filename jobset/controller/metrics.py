@@ -43,7 +43,7 @@ class Metrics:
         self._dropped_events = counter('jobset_events_dropped_total', 'Events that could not be sent')
 
         self._depth = gauge('workqueue_depth', 'JobSets that wait for a pass', 'name').labels(CONTROLLER)
-        self._adds = counter('workqueue_adds_total', 'JobSets put into the queue', 'name').labels(CONTROLLER)
+        self._adds = counter('workqueue_adds_total', 'JobSets put into the queue', 'name')
         self._retries = counter('workqueue_retries_total', 'Passes that are to be repeated', 'name')
         self._waited = histogram(
             'workqueue_queue_duration_seconds', 'How long a JobSet waits', _QUEUE_DURATIONS, 'name'
@@ -109,7 +109,7 @@ class Metrics:
 
     def added(self) -> None:
         """A key was put into the queue."""
-        self._adds.inc()
+        self._adds.labels(CONTROLLER).inc()
 
     def retried(self) -> None:
         """A key is to be worked on again after a failure."""

@@ -9,7 +9,7 @@ mean together is decided in :mod:`jobset.kube.store`.
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Sequence, ValuesView
+from collections.abc import Callable, ValuesView
 from dataclasses import dataclass
 from typing import Final, Generic, NoReturn, TypeVar
 
@@ -19,6 +19,8 @@ from jobset.kube import backoff, client, errors, frames, listing, requests, stor
 logger = logging.getLogger(__name__)
 
 T = TypeVar('T', bound=meta.Object)
+
+_CHANGES: Final = (frames.Modified, frames.Added)
 
 OnTrouble = Callable[[requests.Resource, errors.ApiError], None]
 """Called each time that a list or a watch fails, for a metric."""
@@ -189,16 +191,17 @@ class Informer(Generic[T]):
             if not self._is_current:
                 async with asyncio.timeout(settings.list_timeout):
                     await self._receive_list(content, decoder)
-            while (events := await _read(content, decoder)) is not None:
+            while piece := await content.readany():
                 self._sign_of_life()
-                for event in events:
+                for event in decoder.feed(piece):
                     self._apply(event)
 
     async def _receive_list(self, content: client.Pieces, decoder: frames.Decoder[T]) -> None:
         """Takes a streamed list. Nothing of it counts before its end, as with one in pages."""
         found: listing.Listing[T] = listing.Listing()
-        while (events := await _read(content, decoder)) is not None:
+        while piece := await content.readany():
             self._sign_of_life()
+            events = decoder.feed(piece)
             for place, event in enumerate(events):
                 match event:
                     case frames.Bookmark() if event.ends_list:
@@ -293,12 +296,3 @@ class Informer(Generic[T]):
     @property
     def _where(self) -> str:
         return f'GET {self.resource.collection(self._namespace)}'
-
-
-_CHANGES: Final = (frames.Modified, frames.Added)
-
-
-async def _read(content: client.Pieces, decoder: frames.Decoder[T]) -> Sequence[frames.Event[T]] | None:
-    """The events of the next piece of a stream, as many as have come; None at its end."""
-    piece = await content.readany()
-    return decoder.feed(piece) if piece else None

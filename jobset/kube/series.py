@@ -31,6 +31,8 @@ class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_
     namespace: str = ''
     uid: str = ''
     resource_version: str = ''
+    field_path: str = ''
+    """Of the part that it is about, as ``spec.containers{main}``."""
 
 
 class Key(NamedTuple):

@@ -92,6 +92,13 @@ class Plane:
         if self._process is not None and self._process.poll() is None:
             await self.kill()
 
+    def processor_seconds(self) -> float:
+        """What this life has used: the honest measure on a machine that does other things too."""
+        assert self._process is not None
+        stat = Path(f'/proc/{self._process.pid}/stat').read_text()
+        user, system = stat.rpartition(')')[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf('SC_CLK_TCK')
+
     def tail(self) -> str:
         """The end of its log."""
         return '\n'.join(self.log.read_text(errors='replace').splitlines()[-40:])

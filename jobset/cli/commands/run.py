@@ -10,7 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from jobset.api import keys
-from jobset.cli import checking, failures, output, runs, settings, spans, views
+from jobset.cli import checking, failures, following, output, runs, settings, spans, views
 from jobset.client import manifests
 from jobset.client.manifests import Document
 
@@ -141,7 +141,7 @@ async def _session(
     return runs.exit_code(endings)
 
 
-def _sum_up(endings: Sequence[runs.Ending], logs: Path, seconds: float) -> None:
+def _sum_up(endings: Sequence[following.Ending], logs: Path, seconds: float) -> None:
     for ending in endings:
         restarts = f', {ending.restarts} restarts' if ending.restarts else ''
         output.write(f'{ending.name}: {ending.state or "not finished"} after {seconds:.1f} s{restarts}: {ending.text}')

@@ -84,6 +84,9 @@ class Rules(typed.Rules):
 
     def validate_update(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new state, then those of the change."""
+        if obj['spec'] == old['spec']:
+            # It was judged when it was stored.
+            return []
         causes = jobspec.check('spec', obj['spec'])
         return causes + jobchanges.check(obj['spec'], old) + _name(obj)
 

@@ -37,9 +37,11 @@ def check(spec: Object, old: Object) -> list[Cause]:
     elif 'tolerations' in spec:
         causes += placement.tolerations('spec.tolerations', spec['tolerations'])
     known = {gate['name'] for gate in old.get('schedulingGates') or ()}
-    for i, gate in enumerate(spec.get('schedulingGates') or ()):
-        if gate['name'] not in known:
-            text = f"only deletion is allowed, but found new scheduling gate '{gate['name']}'"
+    # Of a name that comes twice the last place is told.
+    gates = {gate['name']: i for i, gate in enumerate(spec.get('schedulingGates') or ())}
+    for name, i in gates.items():
+        if name not in known:
+            text = f"only deletion is allowed, but found new scheduling gate '{name}'"
             causes.append(faults.forbidden(f'spec.schedulingGates[{i}].name', text))
     return causes if spec == old else causes + _rest(spec, old)
 

@@ -80,6 +80,9 @@ class Rules(typed.Rules):
 
     def validate_update(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new state, then those of the change."""
+        if obj['spec'] == old['spec']:
+            # It was judged when it was stored.
+            return _annotations(obj['metadata'])
         return _state(obj) + podchanges.check(obj['spec'], old['spec'])
 
     def prepare_status(self, obj: Object, old: Object, context: resources.Context) -> None:
@@ -114,13 +117,15 @@ class Rules(typed.Rules):
 
 def _state(pod: Object) -> list[Cause]:
     metadata, spec = pod['metadata'], pod['spec']
-    causes: list[Cause] = []
-    if 'annotations' in metadata:
-        causes += podspec.annotations('metadata.annotations', metadata['annotations'])
+    causes = _annotations(metadata)
     causes += podspec.check('spec', spec, metadata.get('name') or '-')
     causes += faults.not_negative('spec.terminationGracePeriodSeconds', spec.get('terminationGracePeriodSeconds'))
     causes += containers.check_images('spec.containers', spec.get('containers') or ())
     return causes + containers.check_images('spec.initContainers', spec.get('initContainers') or ())
+
+
+def _annotations(metadata: Object) -> list[Cause]:
+    return podspec.annotations('metadata.annotations', metadata.get('annotations') or {})
 
 
 def _spec(key: str) -> Any:

@@ -1,5 +1,6 @@
 """The spec of a pod, or of the template of one, as a whole."""
 
+import functools
 import ipaddress
 from collections.abc import Sequence
 from typing import Any, Final
@@ -183,11 +184,18 @@ def _files(path: str, spec: Object) -> list[Cause]:
 
 def address(path: str, text: str) -> list[Cause]:
     """The mistake of what should be an IP address."""
+    if _is_address(text):
+        return []
+    return [faults.invalid(path, text, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_address(text: str) -> bool:
     try:
         ipaddress.ip_address(text)
     except ValueError:
-        return [faults.invalid(path, text, 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)')]
-    return []
+        return False
+    return True
 
 
 def _host_ports(path: str, spec: Object, *, is_pod: bool) -> list[Cause]:

@@ -158,7 +158,7 @@ class Attempt:
             note = setting.folder.parent.parent / 'pids' / setting.container['name']
             leftovers.note(note, process.launcher, process.pid)
             self._on_change(step=Step.RUNNING, started_at=started_at, container_id=self.container_id)
-            world.record(setting.pod, 'Started', f'Container started: {setting.container["name"]}')
+            world.record(setting.pod, 'Started', 'Container started', container=setting.container['name'])
             self._is_launched.set()
             code = await self._attend(process)
             await writer.finish(within=_DRAIN_SECONDS)
@@ -204,8 +204,12 @@ class Attempt:
             address=address,
         )
 
+    def _warn(self, reason: str, note: str) -> None:
+        setting = self._setting
+        self._world.record(setting.pod, reason, note, container=setting.container['name'], is_warning=True)
+
     def _never_ran(self, *, reason: str, message: str) -> Ended:
-        self._world.record(self._setting.pod, 'Failed', f'Error: {message}', is_warning=True)
+        self._warn('Failed', f'Error: {message}')
         return Ended(
             exit_code=128,
             reason=reason,
@@ -257,7 +261,7 @@ class Attempt:
             seconds=_HOOK_SECONDS if seconds is None else seconds,
         )
         if not is_good and not process.exited.done():
-            self._world.record(self._setting.pod, f'Failed{kind}Hook', f'{kind}Hook failed: {text}', is_warning=True)
+            self._warn(f'Failed{kind}Hook', f'{kind}Hook failed: {text}')
         return is_good
 
     async def _probe(self, process: processes.Process, use: probing.Use, probe: Spec) -> None:
@@ -277,7 +281,7 @@ class Attempt:
             )
             before, state = state, probing.after(state, is_good=is_good, timing=timing)
             if not is_good:
-                self._world.record(self._setting.pod, 'Unhealthy', f'{use} probe failed: {text}', is_warning=True)
+                self._warn('Unhealthy', f'{use} probe failed: {text}')
             if state.verdict is not before.verdict and self._judge(use, probe, is_good=bool(state.verdict)):
                 return
             await asyncio.sleep(max(0.0, begun + timing.period - loop.time()))

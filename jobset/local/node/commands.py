@@ -26,6 +26,8 @@ def build(
     arguments = [expansion.expand(word, env) for word in container.get('args') or ()]
     if not command and image is not None:
         command = list(image.command)
+    if not command and arguments and images.is_bare(str(container.get('image') or '')):
+        command, arguments = arguments, []
     if not command:
         raise Missing(
             f'container {container["name"]} names no command, and the image "{container.get("image")}" is not run '

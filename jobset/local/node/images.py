@@ -7,6 +7,7 @@ in front of the PATH, words in front of the command, a command of its own.
 import fnmatch
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,16 @@ class Image:
 
     working_dir: str = ''
     """Where it would run, unless the container says otherwise."""
+
+
+_DISTRIBUTIONS: Final = ('almalinux', 'alpine', 'amazonlinux', 'archlinux', 'centos', 'debian', 'fedora', 'rockylinux')
+_BARE: Final = frozenset({*_DISTRIBUTIONS, 'busybox', 'golang', 'perl', 'python', 'ruby', 'rust', 'ubuntu'})
+"""Images that have no program of their own in front: what a container has as arguments is what it runs."""
+
+
+def is_bare(image: str) -> bool:
+    """Whether the arguments of a container of the image are its command."""
+    return image.partition('@')[0].rpartition('/')[2].partition(':')[0] in _BARE
 
 
 def find(image: str, known: Mapping[str, Image]) -> Image | None:

@@ -121,7 +121,8 @@ class Life:
                 self._start(name, tasks)
             case decisions.Stop(name=name, grace=grace, why=why, hook=hook):
                 self._change(name, is_stopping=True)
-                self._world.record(self._pod, 'Killing', f'Stopping container {name}{": " * bool(why)}{why}')
+                text = f'Stopping container {name}{": " * bool(why)}{why}'
+                self._world.record(self._pod, 'Killing', text, container=name)
                 if name in self._attempts:
                     tasks.create_task(self._attempts[name].stop(grace=grace, hook=hook))
             case decisions.Restart():
@@ -141,7 +142,7 @@ class Life:
             self._noted[name] = held.ended
             meta = self._pod.metadata
             text = f'Back-off restarting failed container {name} in pod {meta.name}_{meta.namespace}({meta.uid})'
-            self._world.record(self._pod, 'BackOff', text, is_warning=True)
+            self._world.record(self._pod, 'BackOff', text, container=name, is_warning=True)
 
     def _tell(self) -> None:
         if self._is_gone:
@@ -210,7 +211,7 @@ class Life:
         except (environment.Problem, errors.ApiError, OSError) as error:
             at = world.now() + datetime.timedelta(seconds=world.settings.retry_seconds)
             trouble = Trouble(reason='CreateContainerConfigError', message=str(error), retry_at=at)
-            world.record(self._pod, 'Failed', f'Error: {error}', is_warning=True)
+            world.record(self._pod, 'Failed', f'Error: {error}', container=name, is_warning=True)
             self._change(name, step=before.step, ended=before.ended, delay=before.delay, trouble=trouble)
             return
         attempt = attempts.Attempt(world, setting, lambda **fields: self._change(name, **fields))

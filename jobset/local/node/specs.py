@@ -23,6 +23,12 @@ def containers(spec: Spec) -> Iterator[Spec]:
     yield from mains(spec)
 
 
+def place(spec: Spec, name: str) -> str:
+    """Where a container stands, as Events name it."""
+    field = 'initContainers' if any(one.get('name') == name for one in inits(spec)) else 'containers'
+    return f'spec.{field}{{{name}}}'
+
+
 def sidecars(spec: Spec) -> list[Spec]:
     """Init containers that go on running."""
     return [container for container in inits(spec) if is_sidecar(container)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from jobset.kube import client, events
-from jobset.local.node import addresses, directory, logs
+from jobset.local.node import addresses, directory, logs, specs
 from jobset.local.node.model import Pod
 from jobset.local.node.settings import Settings
 
@@ -46,11 +46,16 @@ class World:
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that every container has, below its own ones."""
 
-    def record(self, pod: Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
-        """Tells people what happens to a pod."""
+    def record(self, pod: Pod, reason: str, note: str, *, container: str = '', is_warning: bool = False) -> None:
+        """Tells people what happens to a pod, or to one of its containers."""
         meta = pod.metadata
         regarding = events.ObjectRef(
-            api_version='v1', kind='Pod', name=meta.name, namespace=meta.namespace, uid=meta.uid
+            api_version='v1',
+            kind='Pod',
+            name=meta.name,
+            namespace=meta.namespace,
+            uid=meta.uid,
+            field_path=specs.place(pod.spec, container) if container else '',
         )
         kind = events.EventType.WARNING if is_warning else events.EventType.NORMAL
         self.recorder.record(regarding, type=kind, reason=reason, note=note, action=reason)

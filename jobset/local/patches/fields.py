@@ -78,7 +78,7 @@ def apply(
     base: Object = {} if live is None else live
     owners = _owners_before(base, node, api_version, now) if live is not None else {}
     last = owners.get(me)
-    mine = _permitted(values.applied_fields(applied, node), subresource, has_status=has_status)
+    mine = _permitted(values.applied_fields(applied, node), node, subresource, has_status=has_status)
     owners[me] = _Owned(mine, last.time if last else '')
     made: Object = values.copied(values.merged(base, applied, node))
     if last is not None:
@@ -120,8 +120,8 @@ def track(
         return
     base = values.empty(node) if old is None else old
     written, removed = values.differences(base, new, node)
-    written = _permitted(written, subresource, has_status=has_status)
-    removed = _permitted(removed, subresource, has_status=has_status)
+    written = _permitted(written, node, subresource, has_status=has_status)
+    removed = _permitted(removed, node, subresource, has_status=has_status)
     if written or removed:
         me = Manager(manager[:_NAME_LENGTH], _UPDATE, api_version, subresource)
         before = owners.get(me)
@@ -143,9 +143,9 @@ def manager_of(user_agent: str) -> str:
 
 def _owners_of_update(old: Object | None, new: Object, node: Node, subresource: str) -> _Owners | None:
     """The owners before a plain write; None when they are not, or no longer, to be tracked."""
-    if old is None:
-        return {}
     given = new['metadata'].get('managedFields')
+    if old is None:
+        return _owners(given) if given and all(_is_whole(entry) for entry in given) else {}
     before = old['metadata'].get('managedFields')
     if subresource or given is None or not all(_is_whole(entry) for entry in given if entry):
         owners = _owners(before)
@@ -184,13 +184,24 @@ def _owners(entries: Any) -> _Owners:
     return made
 
 
-def _permitted(fields: Fields, subresource: str, *, has_status: bool) -> Fields:
+def _permitted(fields: Fields, node: Node, subresource: str, *, has_status: bool) -> Fields:
     """Of a set, what a request to this resource may change."""
-    if subresource == 'status':
+    if subresource == 'status' and not node.name:
         return {step: part for step, part in fields.items() if step == 'f:status'}
+    if subresource == 'status':
+        metadata = _without(fields.get('f:metadata') or {}, *_KEPT_BY_STATUS.get(node.name, ()))
+        return _without(fields, 'f:spec', 'f:metadata') | ({'f:metadata': metadata} if metadata else {})
     if has_status and 'f:status' in fields:
         return {step: part for step, part in fields.items() if step != 'f:status'}
     return fields
+
+
+_KEPT_BY_STATUS: Final = {'v1.Pod': ('f:ownerReferences', 'f:deletionTimestamp')}
+"""What of the metadata a write of the status does not change, by Go type; in custom objects it changes none."""
+
+
+def _without(fields: Fields, *steps: str) -> Fields:
+    return {step: part for step, part in fields.items() if step not in steps}
 
 
 def _put_back(made: Object, live: Object, subresource: str, *, has_status: bool) -> None:

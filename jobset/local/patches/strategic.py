@@ -47,6 +47,10 @@ def _map(live: Object, patch: Object, node: Node) -> Object:
         if directive != 'merge':
             raise _failed(f'unknown patch type: {directive} in map: {_go(patch)}')
     merged = _retained(live, patch)
+    if not any(key[:1] == '$' for key in patch):
+        for key, value in patch.items():
+            _member(merged, key, value, None, _child(node, key))
+        return merged
     for key, value in patch.items():
         if key in (_PATCH, _RETAIN):
             continue
@@ -200,13 +204,17 @@ def _check_order(patch: Sequence[Any], order: list[Any], node: Node) -> None:
 def _without_directives(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            key: _without_directives(part)
+            key: _without_directives(part) if isinstance(part, dict | list) else part
             for key, part in value.items()
-            if key not in (_PATCH, _RETAIN) and not key.startswith((_DELETE_FROM, _ORDER)) and part is not None
+            if part is not None and (key[:1] != '$' or not _is_directive(key))
         }
     if isinstance(value, list):
         return [_without_directives(item) for item in value if not isinstance(item, dict) or _PATCH not in item]
     return value
+
+
+def _is_directive(key: str) -> bool:
+    return key in (_PATCH, _RETAIN) or key.startswith((_DELETE_FROM, _ORDER))
 
 
 def _failed(text: str) -> Problem:

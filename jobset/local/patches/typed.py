@@ -3,7 +3,6 @@
 Source: answers of kube-apiserver 1.37, whose texts show values as Go prints them.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -133,9 +132,8 @@ def _unidentified(item: Any, node: Node) -> str:
 def _identity(item: Any, node: Node) -> str:
     if node.list_type == 'set':
         return f'[={fieldsets.encoded(item)}]'
-    values = ((key, item.get(key, _default(node, key))) for key in sorted(node.map_keys))
-    shown = itertools.starmap(lambda key, value: f'{key}={fieldsets.encoded(value)}', values)
-    return f'[{",".join(shown)}]'
+    values = {key: item.get(key, _default(node, key)) for key in sorted(node.map_keys)}
+    return f'[{",".join(f"{key}={fieldsets.encoded(part)}" for key, part in values.items() if part is not None)}]'
 
 
 def _default(node: Node, key: str) -> Any:

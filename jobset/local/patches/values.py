@@ -130,24 +130,23 @@ def _all(value: Any, node: Node) -> Fields:
         made: Fields = {SELF: LEAF}
         members = _members(node)
         for name, part in value.items():
-            known = members.get(name)
-            if known is None:
-                known = members[name] = (_step(name), _child(node, name))
-            step, child = known
+            step, child = members.get(name) or _met(members, node, name)
             made[step] = _all(part, child) if type(part) in _COMPOSED else LEAF
         return made
     if kind is list and _has_identities(node):
-        return _all_of_list(value, node)
+        return {SELF: LEAF, **_elements(value, node)}
     return LEAF
 
 
+_ABSENT: Final = object()
 _COMPOSED: Final = frozenset({dict, list})
 
+_Members = dict[str, tuple[str, Node]]
 _MOST_MEMBERS: Final = 1000
-_known_members: dict[int, tuple[Node, dict[str, tuple[str, Node]]]] = {}
+_known_members: dict[int, tuple[Node, _Members]] = {}
 
 
-def _members(node: Node) -> dict[str, tuple[str, Node]]:
+def _members(node: Node) -> _Members:
     """Step and node of the fields of a map that have been met. The node is kept: its id must not come again."""
     found = _known_members.get(id(node))
     if found is None or len(found[1]) > _MOST_MEMBERS:
@@ -155,12 +154,21 @@ def _members(node: Node) -> dict[str, tuple[str, Node]]:
     return found[1]
 
 
+def _met(members: _Members, node: Node, name: str) -> tuple[str, Node]:
+    """A field that has not been met before."""
+    found = members[name] = (_step(name), _child(node, name))
+    return found
+
+
 _MOST_LISTS: Final = 500
 _known_lists: dict[tuple[int, bytes], tuple[Node, Fields]] = {}
 
 
-def _all_of_list(value: list[Any], node: Node) -> Fields:
-    """The containers of a template, for the most part: long, and the same in everything that is made of it."""
+def _elements(value: list[Any], node: Node) -> Fields:
+    """All elements of a list with identities, with everything in them; not to be changed.
+
+    They are the containers of a template, for the most part: much, and the same in everything that is made of it.
+    """
     key = (id(node), msgspec.json.encode(value))
     found = _known_lists.get(key)
     if found is None:
@@ -168,7 +176,7 @@ def _all_of_list(value: list[Any], node: Node) -> Fields:
             _known_lists.clear()
         items = node.items or ANYTHING
         fields = {step: _all(item, items) for step, item in zip(_identities(value, node), value, strict=True)}
-        found = _known_lists[key] = (node, {SELF: LEAF, **fields})
+        found = _known_lists[key] = (node, fields)
     return found[1]
 
 
@@ -213,13 +221,15 @@ def _changes(old: Any, new: Any, node: Node) -> _Changes | None:
 
 def _changed_maps(old: Any, new: Any, node: Node) -> _Changes:
     changes = _Changes()
+    members = _members(node)
     for name, value in new.items():
-        if name not in old:
-            changes.written[_step(name)] = _all(value, _child(node, name))
-        else:
-            before = old[name]
-            if before is not value and before != value:
-                changes.add(_step(name), before, value, _child(node, name))
+        before = old.get(name, _ABSENT)
+        if before is _ABSENT:
+            step, child = members.get(name) or _met(members, node, name)
+            changes.written[step] = _all(value, child) if type(value) in _COMPOSED else LEAF
+        elif before is not value and before != value:
+            step, child = members.get(name) or _met(members, node, name)
+            changes.add(step, before, value, child)
     for name, value in old.items():
         if name not in new:
             changes.removed[_step(name)] = _all(value, _child(node, name))
@@ -228,6 +238,9 @@ def _changed_maps(old: Any, new: Any, node: Node) -> _Changes:
 
 def _changed_lists(old: list[Any], new: list[Any], node: Node) -> _Changes:
     changes = _Changes()
+    if not old:
+        changes.written = _elements(new, node)
+        return changes
     items = node.items or ANYTHING
     before = dict(zip(_identities(old, node), old, strict=True))
     after = dict(zip(_identities(new, node), new, strict=True))

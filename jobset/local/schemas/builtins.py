@@ -63,7 +63,7 @@ class _Builtin(Schema):
     def prune(self, obj: Object) -> None:
         unknown.fields(obj, self.root, drop=True)
 
-    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+    def default(self, obj: Object, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
         canonical.write(obj, self.root)
 
     def validate(

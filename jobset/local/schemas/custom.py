@@ -73,18 +73,19 @@ class Custom(Schema):
             raise decoding.refuse(self._kind, self._version, error) from None
 
     def unknown_fields(self, obj: Object) -> Sequence[str]:
-        return unknown.fields(obj, self.root)
+        # What is not in a Go struct is looked at in alphabetical order.
+        return sorted(unknown.fields(obj, self.root))
 
     def prune(self, obj: Object) -> None:
         unknown.fields(obj, self.root, drop=True)
         _write_whole(obj)
 
-    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+    def default(self, obj: Object, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
         metadata = obj.get('metadata')
-        if isinstance(metadata, dict) and 'metadata' not in settled:
+        if isinstance(metadata, dict) and 'metadata' not in settled and not keeps_null:
             # The one part that the server holds in a Go struct.
             canonical.write(metadata, builtins.object_meta())
-        defaulting.fill(obj, self.root, settled)
+        defaulting.fill(obj, self.root, settled, keeps_null=keeps_null)
 
     def validate(
         self, obj: Object, old: Object | None = None, *, subresource: str = '', found: Sequence[Cause] = ()

@@ -10,17 +10,20 @@ from typing import Any
 from jobset.local.schemas.nodes import Node
 
 
-def fill(value: Any, node: Node, settled: Collection[str] = ()) -> None:
-    """Fill in the defaults of ``node``, and drop nulls that mean nothing, in place; not in parts that are settled."""
+def fill(value: Any, node: Node, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
+    """Fill in the defaults of ``node``, and drop nulls that mean nothing, in place; not in parts that are settled.
+
+    ``keeps_null`` leaves those where there is no default.
+    """
     if isinstance(value, dict):
-        _members(value, node, settled)
+        _members(value, node, settled, keeps_null)
     elif isinstance(value, list) and node.items is not None:
         for item in value:
             if isinstance(item, dict | list):
-                fill(item, node.items)
+                fill(item, node.items, keeps_null=keeps_null)
 
 
-def _members(value: dict[str, Any], node: Node, settled: Collection[str]) -> None:
+def _members(value: dict[str, Any], node: Node, settled: Collection[str], keeps_null: bool) -> None:
     gone = []
     properties = node.properties
     for key, part in value.items():
@@ -28,10 +31,10 @@ def _members(value: dict[str, Any], node: Node, settled: Collection[str]) -> Non
         if child is None:
             continue
         if part is None:
-            if not child.nullable and not child.preserve_unknown:
+            if not child.nullable and not child.preserve_unknown and not (keeps_null and child.default is None):
                 gone.append(key)
         elif isinstance(part, dict | list) and key not in settled:
-            fill(part, child)
+            fill(part, child, keeps_null=keeps_null)
     for key in gone:
         del value[key]
     for key, default in _defaults(node):

@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import cel
-
 from jobset.api import durations
 from jobset.local.schemas import library
+from jobset.local.schemas.evaluator import cel
 from jobset.local.schemas.nodes import Node
 
 _MACROS: Final = frozenset({'has', 'all', 'exists', 'exists_one', 'existsOne', 'map', 'filter'})

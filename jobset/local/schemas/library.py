@@ -12,10 +12,9 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, Final
 
-from cel import stdlib
-
 from jobset import re2
 from jobset.api import quantities
+from jobset.local.schemas.evaluator import stdlib
 
 _QUANTITY: Final = '\0quantity'
 _URL: Final = '\0url'

@@ -49,10 +49,11 @@ class Schema(abc.ABC):
         """Drop the unknown fields, in place."""
 
     @abc.abstractmethod
-    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+    def default(self, obj: Object, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
         """Fill in the defaults of the schema, and write values in their canonical form, in place.
 
-        The parts named by ``settled`` have been through it and need not be looked into.
+        The parts named by ``settled`` have been through it and need not be looked into. ``keeps_null`` leaves nulls
+        that no default takes the place of to be judged.
         """
 
     @abc.abstractmethod

@@ -38,6 +38,9 @@ _COMPILED: Final = (
 )
 """Keywords that mean the same in JSON Schema draft 4."""
 
+_OF_ALL_PARTS: Final = frozenset({'allOf', 'anyOf', 'enum', 'maxProperties', 'minProperties', 'not', 'oneOf'})
+"""Keywords for which a whole object has to be looked at."""
+
 _MISSING: Final = object()
 
 
@@ -56,25 +59,31 @@ class Structure:
     def __init__(self, root: Node) -> None:
         self._root = root
         self._lists = uniqueness.Lists(root)
+        self._in_parts = not _OF_ALL_PARTS & root.schema.keys()
 
     @functools.cached_property
     def _quick(self) -> jsonschema_rs.Draft4Validator | None:
         try:
-            return jsonschema_rs.Draft4Validator(
-                _compiled(self._root), validate_formats=True, formats=dict(formats.FORMATS)
-            )
+            schema = _compiled(self._root)
+            if self._in_parts:
+                schema.pop('required', None)
+            return jsonschema_rs.Draft4Validator(schema, validate_formats=True, formats=dict(formats.FORMATS))
         except ValueError:  # a pattern that Go knows and Rust does not
             return None
 
     def mistakes(self, obj: Object, old: Object | None, *, part: str = '') -> list[Cause]:
         """What is wrong, in the order of the fields of the object; of one part of it, where that alone was written."""
         found: list[Cause] = []
-        if not self.fits(obj):
+        changed = obj
+        if old is not None and self._in_parts:
+            # Most writes change the status alone, and what has not changed is not judged.
+            changed = {key: value for key, value in obj.items() if key not in old or value != old[key]}
+        if not (self._root.required <= obj.keys() and self._are_right(changed)):
             if part:
                 found = self._mistakes_of_part(obj, old or {}, part)
             else:
                 _walk(obj, _MISSING if old is None else old, self._root, '', found)
-        found.extend(self._lists.mistakes(obj, old))
+        found.extend(self._lists.mistakes(changed, old))
         return found
 
     def _mistakes_of_part(self, obj: Object, old: Object, part: str) -> list[Cause]:
@@ -89,8 +98,11 @@ class Structure:
 
     def fits(self, obj: Object) -> bool:
         """Whether it is certainly right, but for double elements."""
+        return self._root.required <= obj.keys() and self._are_right(obj)
+
+    def _are_right(self, parts: Object) -> bool:
         try:
-            return self._quick is not None and self._quick.is_valid(obj)
+            return self._quick is not None and self._quick.is_valid(parts)
         except ValueError:  # what Rust cannot hold
             return False
 
@@ -255,12 +267,12 @@ def _string_mistakes(value: str, schema: Mapping[str, Any], path: str) -> Iterat
         text = f'Invalid value: {shown(value)}: {path} in body must be of type {form}: {shown(value)}'
         yield Cause(path, text, 'FieldValueTypeInvalid')
     most, least = schema.get('maxLength'), schema.get('minLength')
+    pattern = schema.get('pattern')
     if most is not None and len(value) > most:
         yield Cause(path, f'Too long: may not be more than {most} bytes', 'FieldValueTooLong')
-    if least is not None and len(value) < least:
+    elif least is not None and len(value) < least:
         yield _invalid(path, value, f'should be at least {least} chars long')
-    pattern = schema.get('pattern')
-    if pattern and not _matches(pattern, value):
+    elif pattern and not _matches(pattern, value):
         yield _invalid(path, value, f"should match '{pattern}'")
 
 

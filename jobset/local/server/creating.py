@@ -123,7 +123,8 @@ def recompleted(kind: Kind, obj: Object) -> Object:
     """An object that admission has changed, with its defaults again."""
     if not kind.schema.fits(obj):
         kind.schema.prune(obj)
-    bodies.default(obj, kind)
+    if not kind.rules.brings_into_form:
+        kind.schema.default(obj, keeps_null=True)
     kind.rules.default(obj)
     return obj
 

@@ -71,7 +71,10 @@ class Pieces:
         """The bytes that have come, at least one; none at the end."""
         if self._idle_timeout == math.inf:
             # A timer for each piece costs as much as all else that is done to hand it over.
-            return await anext(self._pieces, b'')
+            try:
+                return await self._pieces.__anext__()
+            except StopAsyncIteration:
+                return b''
         try:
             async with asyncio.timeout(self._idle_timeout):
                 return await anext(self._pieces, b'')

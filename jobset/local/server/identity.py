@@ -9,7 +9,6 @@ import contextlib
 import datetime
 import ipaddress
 import json
-import os
 import secrets
 import ssl
 import tempfile
@@ -49,12 +48,11 @@ class Identity:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.set_alpn_protocols(['http/1.1'])
-        # OpenSSL reads the pair from files only.
-        with tempfile.TemporaryDirectory(prefix='jobset-') as folder:
-            certificate, key = Path(folder, _CERTIFICATE), Path(folder, _KEY)
-            _write_private(certificate, self.certificate)
-            _write_private(key, self.key)
-            context.load_cert_chain(certificate, key)
+        # OpenSSL reads the pair from a file only; this one has no name, so that no kill leaves the key behind.
+        with tempfile.TemporaryFile() as file:
+            file.write(self.certificate + self.key)
+            file.seek(0)
+            context.load_cert_chain(f'/dev/fd/{file.fileno()}')
         return context
 
     def kubeconfig(self, server: str, name: str, namespace: str = 'default') -> str:
@@ -146,16 +144,12 @@ def write_private(path: Path, content: bytes) -> None:
     aside = path.with_name(f'.{path.name}.new')
     aside.unlink(missing_ok=True)
     try:
-        _write_private(aside, content)
+        aside.touch(mode=0o600, exist_ok=False)
+        aside.write_bytes(content)
         aside.replace(path)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    path.touch(mode=0o600, exist_ok=False)
-    path.write_bytes(content)
 
 
 def _expiry(pem: bytes) -> datetime.datetime:

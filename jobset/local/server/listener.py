@@ -9,25 +9,15 @@ import os
 from collections.abc import AsyncIterator
 from typing import Final
 
-from aiohttp import hdrs, web
-from aiohttp.abc import AbstractStreamWriter
-from aiohttp.http_parser import RawRequestMessage
-from aiohttp.streams import StreamReader
-from aiohttp.web_protocol import RequestHandler
-
 from jobset.local.problems import Problem
-from jobset.local.server import bodies, identity, refusals
+from jobset.local.server import bodies, connections, identity
 from jobset.local.server.answers import Answer, Call, Stream
-from jobset.local.server.direct import close
 from jobset.local.server.server import Server
 
 logger = logging.getLogger(__name__)
 
-_KEEP_ALIVE: Final = 300
-"""Seconds that an idle connection is kept. Clients keep theirs for up to 90, and must not be cut off in between."""
-
-_BODY_SECONDS: Final = 30
-"""For a body to come: a client on the same machine that takes longer has gone."""
+_CLOSING_SECONDS: Final = 1
+"""For answers that are under way when the server stops."""
 
 
 class ListenError(OSError):
@@ -45,6 +35,7 @@ class Listener:
         self._server = server
         self._identity = known
         self._expected = f'Bearer {known.token}'.encode()
+        self._open: dict[asyncio.Task[None], connections.Connection] = {}
         self.port = 0
         """As it turned out, where 0 was asked for."""
 
@@ -57,16 +48,13 @@ class Listener:
     async def listening(self, port: int = 0) -> AsyncIterator[None]:
         """Takes connections inside the block. Raises :class:`ListenError`."""
         loop = asyncio.get_running_loop()
-        handler = web.Server(
-            self._handle,
-            request_factory=_request,
-            handler_cancellation=True,
-            access_log=None,
-            keepalive_timeout=_KEEP_ALIVE,
-        )
         try:
             sockets = await loop.create_server(
-                handler, identity.ADDRESS, port, ssl=self._identity.context(), backlog=512
+                lambda: connections.Protocol(self._serve),
+                identity.ADDRESS,
+                port,
+                ssl=self._identity.context(),
+                backlog=512,
             )
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
@@ -83,114 +71,52 @@ class Listener:
             sockets.close()
             # Watches end by themselves then, and their clients see a complete answer.
             self._server.close()
-            await handler.shutdown(timeout=1)
+            await self._finish()
 
-    async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
-        headers = request.headers
-        given = headers.get(hdrs.AUTHORIZATION, '')
-        if not hmac.compare_digest(given.encode(), self._expected):
-            return _response(Answer.refusal(Problem(401, 'Unauthorized', 'Unauthorized')))
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = connections.Connection(
+            reader, writer, check=self._check, reply=self._reply, most=bodies.MAX_BYTES
+        )
+        task = asyncio.current_task()
+        assert task is not None
+        self._open[task] = connection
         try:
-            body = await _body(request)
-        except Problem as problem:
-            response = _response(Answer.refusal(problem))
-            response.force_close()
-            return response
-        path, _, query = request.raw_path.partition('?')
+            await connection.serve()
+        finally:
+            del self._open[task]
+
+    async def _finish(self) -> None:
+        """Ends all connections, those that are answering last."""
+        for task, connection in self._open.items():
+            if connection.is_idle:
+                task.cancel()
+        if self._open:
+            await asyncio.wait(list(self._open), timeout=_CLOSING_SECONDS)
+        for task in self._open:
+            task.cancel()
+        if self._open:
+            await asyncio.wait(list(self._open))
+
+    def _check(self, head: connections.Head) -> Answer | None:
+        given = head.headers.get('authorization', '')
+        if hmac.compare_digest(given.encode(), self._expected):
+            return None
+        return Answer.refusal(Problem(401, 'Unauthorized', 'Unauthorized'))
+
+    async def _reply(self, head: connections.Head, body: bytes) -> Answer | Stream:
+        headers = head.headers
         call = Call(
-            request.method,
-            path,
-            query,
+            head.method,
+            head.path,
+            head.query,
             body,
-            headers.get(hdrs.CONTENT_TYPE, ''),
-            headers.get(hdrs.ACCEPT, ''),
-            headers.get(hdrs.USER_AGENT, ''),
+            headers.get('content-type', ''),
+            headers.get('accept', ''),
+            headers.get('user-agent', ''),
         )
         try:
-            answer = await self._server.answer(call)
+            return await self._server.answer(call)
         except Exception:
             logger.exception('%s %s', call.method, call.path)
             text = 'the server has a fault, which it has written to its log'
-            return _response(Answer.refusal(Problem(500, 'InternalError', text)))
-        if isinstance(answer, Stream):
-            return await _stream(request, answer)
-        return _response(answer)
-
-
-async def _body(request: web.BaseRequest) -> bytes:
-    if not request.can_read_body:
-        return b''
-    length = request.content_length
-    if length is not None and length > bodies.MAX_BYTES:
-        raise refusals.too_large(bodies.MAX_BYTES)
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        raise refusals.too_large(bodies.MAX_BYTES) from None
-    except TimeoutError:
-        raise Problem(408, 'Timeout', f'the body has not come within {_BODY_SECONDS} s') from None
-
-
-def _response(answer: Answer) -> web.Response:
-    response = web.Response(body=answer.body, status=answer.status)
-    headers = response.headers
-    headers[hdrs.CONTENT_TYPE] = answer.content_type
-    headers[hdrs.CACHE_CONTROL] = 'no-cache, private'
-    for key, value in answer.headers:
-        if key == hdrs.CACHE_CONTROL:
-            headers[key] = value
-        else:
-            headers.add(key, value)
-    return response
-
-
-async def _stream(request: web.BaseRequest, stream: Stream) -> web.StreamResponse:
-    response = web.StreamResponse(status=stream.status)
-    response.headers[hdrs.CONTENT_TYPE] = stream.content_type
-    response.headers[hdrs.CACHE_CONTROL] = 'no-cache, private'
-    for key, value in stream.headers:
-        response.headers.add(key, value)
-    response.enable_chunked_encoding()
-    try:
-        # What cannot even begin is an answer like any other: the code of a stream is sent before its first piece.
-        first = await _first(request, response, stream)
-        if isinstance(first, web.Response):
-            return first
-        async for piece in stream.pieces:
-            await response.write(piece)
-        await response.write_eof()
-    except ConnectionError:
-        # The client has gone.
-        pass
-    finally:
-        await close(stream.pieces)
-    return response
-
-
-async def _first(
-    request: web.BaseRequest,
-    response: web.StreamResponse,
-    stream: Stream,
-) -> web.Response | None:
-    if stream.content_type == 'text/plain':
-        try:
-            piece = await anext(stream.pieces, b'')
-        except Problem as problem:
-            return _response(Answer.refusal(problem))
-        await response.prepare(request)
-        await response.write(piece)
-        return None
-    await response.prepare(request)
-    return None
-
-
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: RequestHandler,
-    writer: AbstractStreamWriter,
-    task: 'asyncio.Task[None]',
-) -> web.BaseRequest:
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=bodies.MAX_BYTES + 1)
+            return Answer.refusal(Problem(500, 'InternalError', text))

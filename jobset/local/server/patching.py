@@ -3,6 +3,7 @@
 Source: Kubernetes API concepts, "Patches and updates"; error texts as kube-apiserver gives them.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ import yaml
 from jobset.api.validation import fields
 from jobset.local import objects
 from jobset.local.objects import Object
+from jobset.local.patches import typed
 from jobset.local.problems import Cause, Problem
 from jobset.local.resources import Kind
 from jobset.local.server import answers, bodies, creating, metadata, queries, refusals, updating
@@ -92,25 +94,15 @@ class Patcher:
     async def _apply(self, target: Target, call: answers.Call, writing: queries.Writing) -> answers.Answer:
         kind = target.kind
         applied = _read_applied(call.body)
-        if objects.metadata(applied).get('managedFields'):
-            raise Problem.bad_request('metadata.managedFields must be nil')
-        if not applied.get('apiVersion') or not applied.get('kind'):
-            shown = f'{applied.get("apiVersion") or "/"}, Kind={applied.get("kind") or ""}'
-            raise Problem.bad_request(f'invalid object type: {shown}')
-        _demand_same_kind(applied, kind)
-        updating.demand_name(applied, target)
-        creating.demand_namespace(applied, target)
-        call.said += _unknown(applied, kind, writing)
-        if not kind.schema.fits(applied):
-            kind.schema.check(applied)
-            kind.schema.prune(applied)
+        _demand_appliable(applied, kind, is_custom=self._plane.registry.is_custom(kind))
         if self._plane.store.get(kind.key, target.namespace, target.name) is None:
             return await self._apply_new(target, applied, writing, call.said)
+        updating.demand_name(applied, target)
+        creating.demand_namespace(applied, target)
+        updating.demand_version(kind, applied)
 
         def make(old: Object) -> Object:
-            new = self._applied(old, applied, target, writing)
-            bodies.default(new, kind)
-            return new
+            return self._applied(old, applied, target, writing)
 
         change = updating.Change(
             target=target, make=make, manager='', said=call.said, dry_run=writing.dry_run, is_patch=True
@@ -128,11 +120,13 @@ class Patcher:
         found = objects.metadata(applied)
         if target.subresource:
             raise Problem.not_found(kind.plural, kind.group, target.name)
-        if found.get('resourceVersion') or found.get('uid'):
-            why = 'the object has been deleted' if found.get('uid') else 'the object has been modified'
+        if found.get('uid'):
+            why = f'uid mismatch: the provided object specified uid {found["uid"]}, and no existing object was found'
             raise Problem.conflict(kind.plural, kind.group, target.name, why)
+        updating.demand_name(applied, target)
+        creating.demand_namespace(applied, target)
+        updating.demand_version(kind, applied)
         new = self._applied(None, applied, target, writing)
-        bodies.default(new, kind)
         data = await self._creator.store(
             kind, new, target.namespace, dry_run=writing.dry_run, manager='', said=said
         )
@@ -140,7 +134,7 @@ class Patcher:
 
     def _applied(self, old: Object | None, applied: Object, target: Target, writing: queries.Writing) -> Object:
         kind = target.kind
-        return self._plane.fields.apply(
+        new = self._plane.fields.apply(
             old,
             records.decode(records.encode(applied)),
             kind.schema.root,
@@ -151,6 +145,9 @@ class Patcher:
             subresource=target.subresource,
             has_status='status' in kind.subresources,
         )
+        if not kind.rules.brings_into_form:
+            kind.schema.default(new, keeps_null=True)
+        return new
 
 
 def _json_patched(patches: Patching, old: Object, operations: list[Object]) -> Object:
@@ -267,30 +264,23 @@ def _patch_problem(new: Object, why: str) -> 'Problem':
 def _completed(new: Object, kind: Kind, validation: str, settled: Sequence[str], patch: bytes) -> list[str]:
     """Through the schema; what is wrong there is said of ``patch``, or of the result when there is none."""
     try:
-        return bodies.complete(new, kind, validation, settled=settled)
+        complaints = bodies.complete(new, kind, validation, settled=settled)
+        # A patched object is read from JSON with sorted keys.
+        return complaints if patch or len(complaints) < 2 else sorted(complaints, key=_place)
     except Problem as problem:
         if problem.code != 400:
             raise
         # Nothing has been changed when it is refused with this code.
         prefix = f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: '
-        shown = fields.quote(_go(_decode(patch)) if patch else _sorted(new).decode())
+        shown = fields.quote(typed.plain(_decode(patch)) if patch else _sorted(new).decode())
         text = f'Invalid value: {shown}: {problem.message.removeprefix(prefix)}'
         raise _PatchProblem([Cause('patch', text)]) from None
 
 
-def _go(value: object) -> str:
-    """A value as Go prints it."""
-    match value:
-        case dict():
-            return f'map[{" ".join(f"{key}:{_go(value[key])}" for key in sorted(value))}]'
-        case list():
-            return f'[{" ".join(_go(part) for part in value)}]'
-        case None:
-            return '<nil>'
-        case bool():
-            return str(value).lower()
-        case _:
-            return str(value)
+def _place(complaint: str) -> list[tuple[int, str]]:
+    """Where in sorted JSON the field of a complaint comes."""
+    steps = re.split(r'[.\[\]]+', complaint.partition('"')[2].rstrip('"'))
+    return [(int(step), '') if step.isdecimal() else (0, step) for step in steps]
 
 
 _sorted: Final = msgspec.json.Encoder(order='sorted').encode
@@ -304,13 +294,33 @@ class _PatchProblem(Problem):
         super().__init__(422, 'Invalid', text, causes=causes)
 
 
-def _unknown(applied: Object, kind: Kind, writing: queries.Writing) -> list[str]:
-    if writing.validation == queries.IGNORE or kind.schema.fits(applied):
-        return []
-    unknown = kind.schema.unknown_fields(applied)
-    if unknown and writing.validation == queries.STRICT:
-        shown = f'/{kind.group}/{kind.version}' if kind.group else f'/{kind.version}'
-        what = f'{objects.namespace(applied)}/{objects.name(applied)}'
-        why = f'.{unknown[0]}: field not declared in schema'
-        raise refusals.internal(f'failed to create typed patch object ({what}; {shown}, Kind={kind.kind}): {why}')
-    return [f'unknown field "{path}"' for path in unknown]
+def _demand_appliable(applied: Object, kind: Kind, *, is_custom: bool) -> None:
+    """An apply is of this kind, and of its types, whatever is asked for unknown fields. Raises Problem 400 and 500."""
+    described = _go_kind(applied.get('apiVersion'), applied.get('kind'))
+    found = applied.get('metadata')
+    metadata_given = found if isinstance(found, dict) else {}
+    if described != _go_kind(kind.api_version, kind.kind):
+        raise Problem.bad_request(f'invalid object type: {described}')
+    if metadata_given.get('managedFields'):
+        raise Problem.bad_request('metadata.managedFields must be nil')
+    what = f'({metadata_given.get("namespace") or ""}/{metadata_given.get("name") or ""}; {described})'
+    mistakes = typed.mistakes(applied, kind.schema.root)
+    if mistakes:
+        raise refusals.internal(f'failed to create typed patch object {what}: {typed.told(mistakes)}')
+    if is_custom:
+        # It is overwritten before anybody reads it as a time.
+        metadata_given.pop('creationTimestamp', None)
+    try:
+        kind.schema.check(applied)
+    except Problem as problem:
+        why = problem.message.partition(f' cannot be handled as a {kind.kind}: ')[2]
+        raise refusals.internal(
+            f'failed to convert new object {what} to proper version: unable to convert unstructured object to '
+            f'{described}: {why}'
+        ) from None
+
+
+def _go_kind(api_version: object, name: object) -> str:
+    """As Go prints a kind with its group and version."""
+    version = str(api_version or '/')
+    return f'{version if "/" in version else f"/{version}"}, Kind={name or ""}'

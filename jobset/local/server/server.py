@@ -8,6 +8,7 @@ from jobset.local import patches, resources
 from jobset.local.patches import fields
 from jobset.local.problems import Problem
 from jobset.local.server import (
+    access,
     creating,
     definitions,
     deleting,
@@ -126,6 +127,8 @@ class Server:
             bound = self._bindings(call.path)
             if bound is not None:
                 return await self._subresources.bind(bound, call, params)
+        if target is None and access.is_asked(call.path):
+            return access.answer(call, self._plane.now)
         if target is None:
             return self._about.answer(call, params)
         if target.subresource:

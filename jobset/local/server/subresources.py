@@ -50,7 +50,7 @@ class Subresources:
         for key, value, least in (('tailLines', tail, 0), ('sinceSeconds', since, 1), ('limitBytes', most, 1)):
             if value is not None and value < least:
                 text = f'Invalid value: {value}: must be greater than {"or equal to " if not least else ""}0'
-                raise refusals.options('PodLogOptions', Cause(key, text))
+                raise Problem.invalid('PodLogOptions', '', target.name, [Cause(key, text)])
         wanted = logs.Wanted(
             container=container,
             follow=params.flag('follow'),

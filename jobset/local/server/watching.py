@@ -225,9 +225,11 @@ class _Watch:
 
     def _piece(self) -> bytes:
         """What there is to say, up to a piece."""
+        full = self._settings.piece_bytes
+        if self._has_begun and self._bytes < full and not self._ready:
+            return self._all_waiting()
         lines, self._ready = self._ready, []
         size = sum(map(len, lines))
-        full = self._settings.piece_bytes
         for record in self._initial:
             if self._matches is None or self._matches(record):
                 line = self._encode.line(Type.ADDED, record)
@@ -250,6 +252,17 @@ class _Watch:
         if not self._waiting:
             self._tick(lines)
         return b''.join(lines)
+
+    def _all_waiting(self) -> bytes:
+        """The changes that wait, all in one piece: what is said nearly always, in the quickest way."""
+        waiting = self._waiting
+        lines = [line for event in waiting if (line := self._line(event))]
+        if waiting:
+            self._told = waiting[-1].record.revision
+            waiting.clear()
+            self._bytes = 0
+        self._tick(lines)
+        return lines[0] if len(lines) == 1 else b''.join(lines)
 
     def _tick(self, lines: list[bytes]) -> None:
         now = self._loop.time()

@@ -150,6 +150,7 @@ def _failure(facts: Facts, said: Mapping[str, str], outcome: Outcome) -> float |
     return outcome.duration or 0.0 if 'fail-attempts' in said else None
 
 
+@functools.lru_cache(maxsize=4096)
 def _seconds(key: str, text: str) -> float:
     try:
         return durations.parse(text).total_seconds()

@@ -37,17 +37,11 @@ async def test_strays_end_with_the_main_process(plane: Plane, node: Node) -> Non
 
 async def test_all_end_with_the_node(plane: Plane, tmp_path: Path) -> None:
     async with running(plane, tmp_path / 'node') as node:
-        plane.put('pods', 'one', spec=pod(container('setsid sleep 1000 & echo $!; echo $$$$; exec sleep 1000')))
-        pids = [int(word) for word in (await until_logged_lines(node, plane, 2))]
+        script = 'setsid sleep 1000 & echo $!; echo $$$$ end; exec sleep 1000'
+        plane.put('pods', 'one', spec=pod(container(script)))
+        pids = [int(word) for word in (await until_logged(node, plane, 'one', 'end')).split()[:2]]
 
     assert not any(exists(pid) for pid in pids)
-
-
-async def until_logged_lines(node: Node, plane: Plane, count: int) -> list[str]:
-    text = ''
-    while len(text.split()) < count:
-        text = await until_logged(node, plane, 'one', '\n')
-    return text.split()
 
 
 _NODE = """
@@ -101,6 +95,31 @@ async def test_leftovers_are_ended(tmp_path: Path) -> None:
     assert other.poll() is None
     other.kill()
     other.wait()
+
+
+async def test_leftovers_are_ended_with_all_that_they_have_started(tmp_path: Path) -> None:
+    script = "setsid sh -c 'sleep 1000 & echo $!; wait' & wait"
+    ours = subprocess.Popen(['sh', '-c', script], start_new_session=True, stdout=subprocess.PIPE)
+    assert ours.stdout is not None
+    deepest = int(ours.stdout.readline())
+    leftovers.note(tmp_path / 'uid' / 'pids' / 'main', ours.pid)
+
+    assert leftovers.end(tmp_path) == [ours.pid]
+
+    await until_ended(deepest)
+    ours.wait()
+    ours.stdout.close()
+    assert leftovers.end(tmp_path) == []
+
+
+def test_what_has_ended_is_no_leftover(tmp_path: Path) -> None:
+    ours = subprocess.Popen(['true'])
+    os.waitid(os.P_PID, ours.pid, os.WEXITED | os.WNOWAIT)
+    leftovers.note(tmp_path / 'uid' / 'pids' / 'main', ours.pid)
+
+    assert leftovers.end(tmp_path) == []
+
+    ours.wait()
 
 
 async def test_a_node_that_comes_back(plane: Plane, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from jobset.local.node import commands, expansion, images, loglines, mounts, names, reports
+from jobset.local.node import commands, expansion, images, loglines, mounts, names, reports, specs
 from tests.local.node.plane import Json
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, 123456, tzinfo=datetime.UTC)
@@ -255,3 +255,42 @@ def test_images() -> None:
     assert argv == ['nice', 'python3', 'b']
     assert made == {'A': 'image', 'B': 'b', 'PATH': '/opt/py/bin:/bin'}
     assert cwd == '/work'
+
+
+@pytest.mark.parametrize(
+    'image',
+    [
+        pytest.param('busybox', id='plain'),
+        pytest.param('docker.io/library/python:3.12-slim', id='with registry and tag'),
+        pytest.param('localhost:5000/alpine@sha256:1234', id='with digest'),
+    ],
+)
+def test_arguments_are_the_command_where_the_image_has_no_program_in_front(image: str) -> None:
+    argv, _, _ = commands.build({'name': 'm', 'image': image, 'args': ['sh', '-c', 'true']}, {}, {}, default_cwd='/')
+
+    assert argv == ['sh', '-c', 'true']
+
+
+@pytest.mark.parametrize(
+    'container',
+    [
+        pytest.param({'name': 'm', 'image': 'example.com/train:1', 'args': ['--epochs']}, id='its program is unknown'),
+        pytest.param({'name': 'm', 'image': 'busybox'}, id='no arguments'),
+    ],
+)
+def test_there_may_be_nothing_to_run(container: dict[str, Json]) -> None:
+    with pytest.raises(commands.Missing):
+        commands.build(container, {}, {}, default_cwd='/')
+
+
+@pytest.mark.parametrize(
+    ('name', 'place'),
+    [
+        pytest.param('before', 'spec.initContainers{before}', id='an init container'),
+        pytest.param('main', 'spec.containers{main}', id='another'),
+    ],
+)
+def test_events_say_where_a_container_stands(name: str, place: str) -> None:
+    spec = {'initContainers': [{'name': 'before'}], 'containers': [{'name': 'main'}]}
+
+    assert specs.place(spec, name) == place

@@ -374,3 +374,42 @@ def test_a_kill_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
             assert opened.store.revision >= acknowledged
             count = opened.store.count(KIND)
         assert count == opened.store.revision - 1
+
+
+def test_who_uses_a_folder(tmp_path: Path) -> None:
+    assert journal.owner(tmp_path / 'nothing') is None
+    with Opened(tmp_path):
+        assert journal.owner(tmp_path) == os.getpid()
+    assert journal.owner(tmp_path) is None
+
+
+async def test_half_a_snapshot_does_not_stay_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.ENOSPC, 'No space left on device')
+
+    with Opened(tmp_path) as first:
+        first.put('a')
+        monkeypatch.setattr(os, 'fchmod', lambda file, _: fail(file))
+        with pytest.raises(OSError, match='No space left'):
+            await first.journal.compact(first.store.everything)
+        monkeypatch.undo()
+        first.put('b')
+        assert files(tmp_path) == ['journal-00000000', 'journal-00000001', 'lock']
+        before = first.state()
+
+    with Opened(tmp_path) as second:
+        assert second.state() == before
+
+
+async def test_changes_that_may_not_be_on_disk_stop_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, 'Input/output error')
+
+    with Opened(tmp_path) as first:
+        first.put('a')
+        monkeypatch.setattr(os, 'fsync', fail)
+        with pytest.raises(OSError, match='Input/output error'):
+            await first.journal.compact(first.store.everything)
+        monkeypatch.undo()
+        with pytest.raises(journal.Unwritable, match='could not be synced, start again'):
+            first.put('b')

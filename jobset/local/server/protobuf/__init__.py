@@ -5,6 +5,7 @@ Answers are never given in it: every client that sends it accepts JSON as well.
 Source: Kubernetes API concepts, "Protobuf encoding"; Protocol Buffers, "Encoding".
 """
 
+import dataclasses
 from typing import Final
 
 from jobset.local.objects import Object
@@ -24,17 +25,7 @@ def as_json(call: answers.Call) -> answers.Call:
     """The same request with its body in JSON. Raises Problem 400."""
     if not call.body:
         return call
-    return answers.Call(
-        method=call.method,
-        path=call.path,
-        query=call.query,
-        body=answers.encode(decode(call.body)),
-        content_type=answers.JSON,
-        accept=call.accept,
-        user_agent=call.user_agent,
-        warns=call.warns,
-        said=call.said,
-    )
+    return dataclasses.replace(call, body=answers.encode(decode(call.body)), content_type=answers.JSON)
 
 
 def decode(body: bytes) -> Object:
