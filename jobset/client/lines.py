@@ -194,15 +194,51 @@ def _has_ended(pod: observed.Pod) -> bool:
     return all(status.state.running is None for status in pod.containers)
 
 
+class _Place:
+    """How far a log has been read, so that taking it up again neither loses a line nor tells one twice.
+
+    Several lines may have the same time: a node that reads many at once stamps them together.
+    """
+
+    def __init__(self) -> None:
+        self._last = ('', '')
+        self._count = 0
+        """Lines of that time that have been read."""
+
+        self._skipped = 0
+        self._is_behind = False
+
+    def resume(self) -> None:
+        """The log is read from about the last time on."""
+        self._is_behind = bool(self._count)
+        self._skipped = 0
+
+    def has_been(self, time: str) -> bool:
+        """Whether the next line, of this time, was read before."""
+        at = _sortable(time)
+        if self._is_behind:
+            if at < self._last:
+                return True
+            if at == self._last and self._skipped < self._count:
+                self._skipped += 1
+                return True
+            self._is_behind = False
+        self._count = self._count + 1 if at == self._last else 1
+        self._last = at
+        return False
+
+
 async def _deliver(source: client.Client, run: _Source, wanted: Wanted, put: Put, *, follow: bool) -> None:
     """All lines of one run; a log that is followed is taken up again where it was cut."""
     last = ''
     failures = 0
+    place = _Place()
     while True:
+        place.resume()
         try:
             async for line in _lines(source, _request(run, wanted, follow=follow, since=last), follow=follow):
                 time, _, text = line.partition(' ')
-                if last and _sortable(time) <= _sortable(last):
+                if place.has_been(time):
                     continue
                 last, failures = time, 0
                 await put(Line(run.rank, run.attempt, time, text))

@@ -230,3 +230,20 @@ async def test_unknown_jobset() -> None:
     for follow in (False, True):
         with pytest.raises(errors.NotFound):
             await read(fakes.Cluster(), follow=follow)
+
+
+def test_a_log_that_is_taken_up_again_loses_no_line_and_tells_none_twice() -> None:
+    place = lines._Place()
+    place.resume()
+    assert [place.has_been(time) for time in ('1Z', '2Z', '2Z')] == [False, False, False]
+
+    place.resume()
+
+    assert [place.has_been(time) for time in ('1Z', '2Z', '2.0Z', '2Z', '3Z', '3Z')] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]
