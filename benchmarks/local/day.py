@@ -11,6 +11,7 @@ import argparse
 import asyncio
 import contextlib
 import cProfile
+import gc
 import pstats
 import random
 import resource
@@ -69,10 +70,22 @@ async def _day(arguments: argparse.Namespace) -> Counter[str]:
         )
         async with cluster:
             await asyncio.sleep(1)
+            _spare_collector()
             await _arrive(cluster.api, arguments.jobsets, arguments.hours * 3600)
             await asyncio.sleep(2 * LONGEST + 60)
         found = (one.decode().get('status') or {} for one in store.walk(f'{keys.PLURAL}.{keys.GROUP}'))
         return Counter(status.get('terminalState', 'unfinished') for status in found)
+
+
+def _spare_collector() -> None:
+    """Have Python look for garbage less often, and not among what stays.
+
+    What comes and goes in a day is no garbage in cycles, and what is kept is looked through again and again: together
+    about a fiftieth of the time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 async def _arrive(api: client.Client, count: int, seconds: float) -> None:

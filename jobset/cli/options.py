@@ -52,10 +52,16 @@ class Target:
 
     def _hint(self) -> str:
         """What else there is, for somebody whose cluster is not there."""
-        if self.cluster or self.kubeconfig or self.context:
+        if self.kubeconfig or self.context:
             return ''
-        names = ' or '.join(f'--cluster {name}' for name in homes.clusters())
-        return f'for a cluster on this machine use {names}' if names else ''
+        if self.cluster:
+            return f'does it run? Start it with: jobset cluster up {self.cluster}'
+        names = ', '.join(homes.clusters())
+        if not names:
+            return ''
+        return (
+            f'clusters on this machine: {names}; start one with "jobset cluster up NAME", or choose one with --cluster'
+        )
 
 
 Command = Callable[Concatenate[Target, P], Coroutine[Any, Any, int | None]]

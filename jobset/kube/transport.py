@@ -287,5 +287,7 @@ def _refusal(request: requests.Request, response: aiohttp.ClientResponse, body: 
 
 
 def _text(error: BaseException) -> str:
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return f'cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}'
     # Some of these errors have no text of their own.
     return str(error) or type(error).__name__

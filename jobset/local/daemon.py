@@ -81,6 +81,13 @@ def running(home: homes.Home) -> Running | None:
     return found if found.is_alive() else None
 
 
+def sweep() -> None:
+    """Take away what runs have left that were killed: all but their logs."""
+    for home in homes.of_runs():
+        if home.process.exists() and running(home) is None:
+            homes.strip(home)
+
+
 def up(home: homes.Home, options: Sequence[str] = ()) -> Running:
     """Start the cluster in the background, or take the one that runs. Raises :class:`homes.UnusableError`."""
     with _alone(home):

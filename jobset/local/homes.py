@@ -82,6 +82,13 @@ def clusters() -> list[Home]:
     return [Home(each.name, each) for each in found if _NAME.fullmatch(each.name)]
 
 
+def of_runs() -> list[Home]:
+    """What all runs have left, and those that go on."""
+    folder = home() / 'runs'
+    found = sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return [Home(each.name, each) for each in found]
+
+
 def of_run(name: str, now: datetime.datetime) -> Home:
     """A new folder for a run; never one that is there."""
     stem = f'{now:%Y%m%d-%H%M%S}-{name[:40]}'

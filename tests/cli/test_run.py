@@ -109,7 +109,7 @@ def test_a_run_that_takes_too_long(runner: Runner) -> None:
     assert re.search(r'^long: not finished after \d+\.\d s: it still runs$', output, re.MULTILINE)
 
 
-@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(('number', 'code'), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_signal_ends_it_with_all_its_processes(runner: Runner, number: signal.Signals, code: int) -> None:
     mark = f'sleep {3600 + os.getpid() % 1000}.{number.value}'
     process = runner.start(runner.file(jobset('long', replicated('main', f'echo up; exec {mark}'))))
@@ -117,9 +117,10 @@ def test_a_signal_ends_it_with_all_its_processes(runner: Runner, number: signal.
     assert any('[main-0-0]' in line for line in process.stdout)
 
     process.send_signal(number)
-    process.communicate(timeout=SECONDS)
+    _, errors = process.communicate(timeout=SECONDS)
 
     assert process.returncode == code
+    assert re.fullmatch(rf'long: ended by {number.name}; logs: .*/logs\n', errors)
     assert not [line for line in _commands() if mark in line]
 
 
@@ -180,3 +181,19 @@ def test_a_home_that_cannot_be_written(runner: Runner) -> None:
     assert (code, output) == (1, '')
     assert errors.startswith(f'jobset: {runner.home}/runs/')
     assert errors.endswith('cannot be made: Not a directory; set JOBSET_HOME to a folder of yours\n')
+
+
+def test_what_a_killed_run_has_left_is_taken_away_by_the_next_one(runner: Runner) -> None:
+    file = runner.file(jobset('long', replicated('main', 'echo up; exec sleep 3600')))
+    process = runner.start(file)
+    assert process.stdout is not None
+    assert any('[main-0-0]' in line for line in process.stdout)
+    process.kill()
+    process.communicate(timeout=SECONDS)
+    (killed,) = (runner.home / 'runs').iterdir()
+    before = {each.name for each in killed.iterdir()}
+
+    runner.run(runner.file(jobset('hello', replicated('main', 'true')), name='next.yaml'))
+
+    assert {'kubeconfig', 'logs', 'pods'} <= before
+    assert [each.name for each in killed.iterdir()] == ['logs']

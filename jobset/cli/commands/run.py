@@ -1,6 +1,7 @@
 """``jobset run FILE…``: JobSets on this machine, from an empty cluster to their ends."""
 
 import asyncio
+import contextlib
 import signal
 import time
 from collections.abc import Sequence
@@ -14,9 +15,11 @@ from jobset.cli import checking, failures, following, output, runs, settings, sp
 from jobset.client import manifests
 from jobset.client.manifests import Document
 
-INTERRUPTED: Final = 130
-TERMINATED: Final = 143
-"""Exit codes of a process that was told to end, as shells have them."""
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What says that the run shall end: Ctrl-C, a supervisor, a terminal that is closed."""
+
+SIGNALLED: Final = 128
+"""Added to the number of the signal, the exit code of a process that was told to end, as shells have it."""
 
 _LOOK_SECONDS: Final = 0.5
 """Between two looks at files that are watched."""
@@ -63,7 +66,7 @@ def command(
                 raise
             output.warn(f'jobset: {error}')
             code = error.code
-        if not watch or code in (INTERRUPTED, TERMINATED):
+        if not watch or code - SIGNALLED in ENDING:
             return code
         output.warn('waiting for a change of the files; Ctrl-C ends it')
         _wait_for_change(files)
@@ -103,7 +106,7 @@ async def _session(
     timeout: float | None,  # noqa: ASYNC109 - handed on
     keep: bool,
 ) -> int:
-    from jobset.local import clock, cluster, homes  # noqa: PLC0415
+    from jobset.local import clock, cluster, daemon, homes  # noqa: PLC0415
 
     loop = asyncio.get_running_loop()
     began = loop.time()
@@ -115,25 +118,30 @@ async def _session(
         ended_by.append(number)
         session.cancel()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDING:
         loop.add_signal_handler(number, end, number)
     name = next(document.name for document in documents if document.kind == keys.KIND)
+    daemon.sweep()
     home = homes.of_run(name, clock.wall())
     wanted = cluster.Settings(name=name, keeps_objects=False, node=cluster.NodeSettings(keep_logs=True))
     try:
         home.prepare()
         async with cluster.Cluster(folder=home.folder, settings=wanted) as running:
+            daemon.note(home, running.access.server)
             with views.fitting(lambda: loop.time() - began) as view:
                 run = runs.Run(running, view, namespace=namespace)
                 endings = await run.play(documents, timeout=timeout)
-            _sum_up(endings, home.folder / 'logs', loop.time() - began)
+            _sum_up(endings, home.folder / homes.LOGS, loop.time() - began)
             if keep:
                 output.warn(f'the cluster is up: export KUBECONFIG={running.kubeconfig}; Ctrl-C ends it')
                 await asyncio.Event().wait()
     except asyncio.CancelledError:
         if not ended_by:
             raise
-        return INTERRUPTED if ended_by[0] == signal.SIGINT else TERMINATED
+        with contextlib.suppress(OSError):
+            # The terminal may be gone.
+            output.warn(f'{name}: ended by {signal.Signals(ended_by[0]).name}; logs: {home.folder / homes.LOGS}')
+        return SIGNALLED + ended_by[0]
     except homes.UnusableError as error:
         raise failures.Failure(str(error)) from error
     finally:
