@@ -19,7 +19,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Final
 
-from benchmarks.local import server
+from benchmarks.local import machine, server
 from jobset.controller import world
 from jobset.kube import requests
 from jobset.local import plane
@@ -100,7 +100,7 @@ def writes() -> dict[str, Make]:
         body = bodies[resource.plural]
         return lambda n: requests.create(resource, 'default', body.replace(b'%s', f'object-{n}'.encode()))
 
-    def patching(resource: requests.Resource, body: Any, kind: requests.Patch, subresource: str = '') -> Make:
+    def patching(resource: requests.Resource, body: requests.Body, kind: requests.Patch, subresource: str = '') -> Make:
         data = requests.encode(body)
         return lambda n: requests.patch(resource, 'default', f'object-{n}', data, kind, subresource=subresource)
 
@@ -143,26 +143,15 @@ async def rounds(count: int, profiled: str, *, tracks: bool) -> AsyncIterator[tu
                 gc.collect()
                 if name == profiled:
                     profile.enable()
-                loop = machine()
+                loop = machine.loop()
                 started = time.process_time()
                 for one in wanted[10:]:
                     await served.carrier.send(one)
                 used = (time.process_time() - started) / (COUNT - 10) * 1e6
                 profile.disable()
-                yield name, used, used / min(loop, machine())
+                yield name, used, used / min(loop, machine.loop())
     if profiled:
         pstats.Stats(profile, stream=sys.stderr).sort_stats('tottime').print_stats(45)
-
-
-def machine() -> float:
-    """Microseconds of a loop of a thousand steps."""
-    times = []
-    for _ in range(5):
-        started = time.process_time()
-        for _ in range(50_000):
-            pass
-        times.append(time.process_time() - started)
-    return min(times) / 50 * 1e6
 
 
 async def measure(count: int, profiled: str, *, tracks: bool) -> dict[str, tuple[float, float]]:

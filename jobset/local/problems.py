@@ -63,7 +63,7 @@ class Problem(Exception):  # noqa: N818 - what is told to the client, as a value
         if self.retry_after is not None:
             details['retryAfterSeconds'] = self.retry_after
         body: Object = {'kind': 'Status', 'apiVersion': 'v1', 'metadata': {}, 'status': 'Failure'}
-        body |= {'message': self.message, 'reason': self.reason}
+        body |= {'message': self.message, **({'reason': self.reason} if self.reason else {})}
         if details:
             body['details'] = details
         body['code'] = self.code

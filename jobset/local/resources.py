@@ -89,6 +89,10 @@ class Rules:
         """Mistakes of a new status."""
         return []
 
+    def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
+        """What is to be said of an object that is taken: new when there is no ``old``; not asked for a status."""
+        return ()
+
     def grace_seconds(self, obj: Object, wanted: int | None) -> int:
         """How long a deletion waits for somebody to confirm it; 0 for kinds that are deleted at once. See pods."""
         return 0

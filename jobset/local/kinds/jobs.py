@@ -1,11 +1,23 @@
 """Jobs."""
 
 import datetime
+from collections.abc import Sequence
 from typing import Final
 
 from jobset.local import objects, resources, schemas
 from jobset.local.describing import ages
-from jobset.local.kinds import cells, checks, faults, jobchanges, jobspec, jobstatus, poddefaults, shown, typed
+from jobset.local.kinds import (
+    cells,
+    checks,
+    faults,
+    jobchanges,
+    jobspec,
+    jobstatus,
+    poddefaults,
+    shown,
+    typed,
+    warnings,
+)
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
 from jobset.local.resources import Column
@@ -28,11 +40,10 @@ class Rules(typed.Rules):
         spec.pop('scheduling', None)
         template = _part(_part(spec, 'template'), 'metadata')
         labels = template.get('labels')
-        if labels and not metadata.get('labels'):
+        tagged = []
+        if labels and (not metadata.get('labels') or metadata['labels'] is labels):
             metadata['labels'] = dict(labels)
             tagged = [metadata['labels']]
-        else:
-            tagged = []
         if spec.get('manualSelector'):
             return
         labels = template['labels'] = labels or {}
@@ -70,7 +81,8 @@ class Rules(typed.Rules):
                     pattern['status'] = 'True'
         metadata, labels = obj['metadata'], spec['template']['metadata'].get('labels')
         if labels and not metadata.get('labels'):
-            metadata['labels'] = dict(labels)
+            # The very same, so that those which are added later can be added to both.
+            metadata['labels'] = labels
         poddefaults.spec(spec['template']['spec'])
 
     def validate(self, obj: Object) -> list[Cause]:
@@ -89,6 +101,10 @@ class Rules(typed.Rules):
             return []
         causes = jobspec.check('spec', obj['spec'])
         return causes + jobchanges.check(obj['spec'], old) + _name(obj)
+
+    def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
+        """Of new Jobs, and of those whose spec changes."""
+        return warnings.of_job(obj) if old is None or obj['spec'] != old['spec'] else ()
 
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new status."""

@@ -1,5 +1,6 @@
 """Pods."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from jobset.local import objects, resources, schemas
@@ -14,6 +15,7 @@ from jobset.local.kinds import (
     podspec,
     requirements,
     typed,
+    warnings,
 )
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
@@ -105,6 +107,10 @@ class Rules(typed.Rules):
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new status."""
         return podchanges.check_status(obj, old)
+
+    def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
+        """Of new pods only: what is wrong with them cannot be changed."""
+        return warnings.of_pod(obj) if old is None else ()
 
     def grace_seconds(self, obj: Object, wanted: int | None) -> int:
         """A pod that no node runs goes at once."""

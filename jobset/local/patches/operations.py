@@ -96,7 +96,7 @@ def _do(draft: _Draft, operation: Any) -> None:
 def _whole(draft: _Draft, operation: Object) -> None:
     """The empty path: the document itself."""
     match operation['op']:
-        case 'replace' | 'add':
+        case 'replace':
             draft.document = operation.get('value')
         case 'test' if draft.document == operation.get('value'):
             pass

@@ -44,13 +44,18 @@ def _map(live: Object, patch: Object, node: Node) -> Object:
             return {key: _without_directives(value) for key, value in patch.items() if key != _PATCH}
         if directive == 'delete':
             return {}
-        if directive != 'merge':
-            raise _failed(f'unknown patch type: {directive} in map: {_go(patch)}')
+        raise _failed(f'unknown patch type: {directive} in map: {_go(patch)}')
     merged = _retained(live, patch)
-    if not any(key[:1] == '$' for key in patch):
+    if any(key[:1] == '$' for key in patch):
+        _direct(merged, patch, node)
+    else:
         for key, value in patch.items():
             _member(merged, key, value, None, _child(node, key))
-        return merged
+    return merged
+
+
+def _direct(merged: Object, patch: Object, node: Node) -> None:
+    """The members of a patch with directives among them."""
     for key, value in patch.items():
         if key in (_PATCH, _RETAIN):
             continue
@@ -66,7 +71,6 @@ def _map(live: Object, patch: Object, node: Node) -> Object:
             _directed(merged, name, deleted, order, _child(node, name))
         else:
             _member(merged, key, value, patch.get(_ORDER + key), _child(node, key))
-    return merged
 
 
 def _child(node: Node, key: str) -> Node:
@@ -107,8 +111,14 @@ def _member(merged: Object, key: str, value: Any, order: Any, node: Node) -> Non
         merged[key] = _map(live, value, node)
         if value.get(_PATCH) == 'delete':
             del merged[key]
-    elif isinstance(value, list) and isinstance(live, list) and 'merge' in node.merge_strategy.split(','):
-        merged[key] = _list(live, value, order, node)
+    elif isinstance(value, list) and 'merge' in node.merge_strategy.split(',') and (live or order):
+        merged[key] = _list(live or [], value, order, node)
+    elif isinstance(value, list) and isinstance(live, list):
+        # Replaced as a whole, whatever stands in it.
+        merged[key] = value
+    elif isinstance(value, dict) and _PATCH in value:
+        # The directive is about what is not there, and nothing comes of it.
+        merged.pop(key, None)
     else:
         merged[key] = _without_directives(value)
 
@@ -117,9 +127,9 @@ def _typed(value: Any, node: Node) -> None:
     if node.type == 'array' and not isinstance(value, list):
         raise _WrongTypeError(f'cannot restore slice from {_kind(value)}')
     if node.properties and not isinstance(value, dict):
-        raise _WrongTypeError(f'cannot restore struct from {_kind(value)}')
+        raise _WrongTypeError(f'cannot restore struct from: {_kind(value)}')
     if node.additional is not None and not isinstance(value, dict):
-        raise _WrongTypeError(f'cannot restore map from {_kind(value)}')
+        raise _WrongTypeError(f'cannot restore map from: {_kind(value)}')
 
 
 def _kind(value: Any) -> str:

@@ -161,6 +161,7 @@ def _met(members: _Members, node: Node, name: str) -> tuple[str, Node]:
 
 
 _MOST_LISTS: Final = 500
+_MOST_BYTES: Final = 1 << 14
 _known_lists: dict[tuple[int, bytes], tuple[Node, Fields]] = {}
 
 
@@ -172,11 +173,12 @@ def _elements(value: list[Any], node: Node) -> Fields:
     key = (id(node), msgspec.json.encode(value))
     found = _known_lists.get(key)
     if found is None:
-        if len(_known_lists) >= _MOST_LISTS:
-            _known_lists.clear()
         items = node.items or ANYTHING
-        fields = {step: _all(item, items) for step, item in zip(_identities(value, node), value, strict=True)}
-        found = _known_lists[key] = (node, fields)
+        found = (node, {step: _all(item, items) for step, item in zip(_identities(value, node), value, strict=True)})
+        if len(key[1]) <= _MOST_BYTES:
+            if len(_known_lists) >= _MOST_LISTS:
+                _known_lists.clear()
+            _known_lists[key] = found
     return found[1]
 
 
@@ -293,9 +295,17 @@ def merged(live: Any, applied: Any, node: Node) -> Any:
         for name, part in applied.items():
             made[name] = merged(live[name], part, _child(node, name)) if name in live else part
         return made
+    if applied is None and _has_parts(live, node):
+        # Nothing is said of what is in it.
+        return live
     if isinstance(live, list) and isinstance(applied, list) and _has_identities(node):
         return _merged_lists(live, applied, node)
     return applied
+
+
+def _has_parts(value: Any, node: Node) -> bool:
+    """Whether others may own parts of a value."""
+    return _has_identities(node) if isinstance(value, list) else isinstance(value, dict) and node.map_type != _ATOMIC
 
 
 def _merged_lists(live: list[Any], applied: list[Any], node: Node) -> list[Any]:

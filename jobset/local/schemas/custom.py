@@ -82,9 +82,12 @@ class Custom(Schema):
 
     def default(self, obj: Object, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
         metadata = obj.get('metadata')
-        if isinstance(metadata, dict) and 'metadata' not in settled and not keeps_null:
+        if isinstance(metadata, dict) and 'metadata' not in settled:
             # The one part that the server holds in a Go struct.
-            canonical.write(metadata, builtins.object_meta())
+            if keeps_null:
+                _drop_empty(metadata)
+            else:
+                canonical.write(metadata, builtins.object_meta())
         defaulting.fill(obj, self.root, settled, keeps_null=keeps_null)
 
     def validate(
@@ -133,6 +136,12 @@ def _node(schema: Mapping[str, Any], *, is_root: bool = False) -> Node:
 
 def _anything(additional: object) -> Node | None:
     return Node(preserve_unknown=True) if additional is True else None
+
+
+def _drop_empty(metadata: Object) -> None:
+    for key in ('annotations', 'finalizers', 'labels', 'ownerReferences'):
+        if key in metadata and not metadata[key]:
+            del metadata[key]
 
 
 def _write_whole(value: Any) -> None:

@@ -4,6 +4,7 @@ Source: Kubernetes API concepts, "Field validation"; error texts as kube-apiserv
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
@@ -48,10 +49,12 @@ def complete(
     *,
     doubles: Iterable[str] = (),
     settled: Collection[str] = (),
+    is_sorted: bool = False,
 ) -> list[str]:
     """Take an object through the schema up to its defaults; what is to be said about its fields. Raises Problem 400.
 
-    The parts named by ``settled`` are as they were stored, and not looked into.
+    The parts named by ``settled`` are as they were stored, and not looked into. ``is_sorted`` says that the real server
+    would read it from JSON with sorted keys, as after a patch.
     """
     schema = kind.schema
     fits = schema.fits({key: part for key, part in obj.items() if key not in settled} if settled else obj)
@@ -60,6 +63,8 @@ def complete(
     complaints: list[str] = []
     if validation != queries.IGNORE:
         unknown = () if fits else schema.unknown_fields(obj)
+        if is_sorted and len(unknown) > 1:
+            unknown = sorted(unknown, key=_place)
         # Into a struct a field that it does not have is not read once.
         complaints = [f'duplicate field "{path}"' for path in doubles if path not in unknown or not schema.root.name]
         complaints += [f'unknown field "{path}"' for path in unknown]
@@ -72,6 +77,12 @@ def complete(
         schema.prune(obj)
     default(obj, kind, settled)
     return complaints
+
+
+def _place(path: str) -> list[tuple[int, str]]:
+    """Where a field comes in sorted JSON."""
+    steps = re.split(r'[.\[\]]+', path)
+    return [(int(step), '') if step.isdecimal() else (0, step) for step in steps]
 
 
 def default(obj: Object, kind: Kind, settled: Collection[str] = ()) -> None:

@@ -8,12 +8,13 @@ Source: RFC 9110, RFC 9112.
 
 import asyncio
 import contextlib
+import functools
 import http
 import logging
 import string
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from jobset.local.problems import Problem
 from jobset.local.server import refusals
@@ -43,7 +44,7 @@ class Head:
     method: str
     path: str
     query: str
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     """By name in lower case; several of one name are joined."""
 
     @property
@@ -62,8 +63,8 @@ class UnreadableError(Exception):
 
 def parse(data: bytes) -> Head:
     """The head of a request, up to and with the empty line. Raises :class:`UnreadableError`."""
-    first, *lines = data[: -len(_END)].decode('latin-1').split('\r\n')
-    method, _, rest = first.partition(' ')
+    first, _, rest_of_head = data.partition(b'\r\n')
+    method, _, rest = first.decode('latin-1').partition(' ')
     target, _, version = rest.partition(' ')
     if version != 'HTTP/1.1':
         raise UnreadableError(
@@ -71,16 +72,22 @@ def parse(data: bytes) -> Head:
         )
     if target[:1] != '/' or not _TOKEN.issuperset(method):
         raise UnreadableError
+    path, _, query = target.partition('?')
+    return Head(method, path, query, _headers(rest_of_head))
+
+
+@functools.lru_cache(maxsize=256)
+def _headers(block: bytes) -> Mapping[str, str]:
+    # A client sends the same ones with each of its requests.
     headers: dict[str, str] = {}
-    for line in lines:
+    for line in block[: -len(_END)].decode('latin-1').split('\r\n') if block != b'\r\n' else ():
         name, colon, value = line.partition(':')
         # Neither a line that goes on with the one before, nor a space before the colon.
         if not name or not colon or not _TOKEN.issuperset(name):
             raise UnreadableError
         name, value = name.lower(), value.strip(' \t')
         headers[name] = f'{headers[name]}, {value}' if name in headers else value
-    path, _, query = target.partition('?')
-    return Head(method, path, query, headers)
+    return headers
 
 
 Check = Callable[[Head], Answer | None]
@@ -260,22 +267,23 @@ class _Statuses(dict[int, bytes]):
 _STATUS: Final = _Statuses()
 
 
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[Any, Any, None]]
+Begin = Callable[[asyncio.StreamReader, asyncio.StreamWriter], asyncio.Task[None]]
+"""Starts to serve a connection."""
 
 
 class Protocol(asyncio.StreamReaderProtocol):
-    """Runs ``serve`` for a connection, and cancels it when the connection is lost."""
+    """Has a connection served, and that cancelled when the connection is lost."""
 
-    def __init__(self, serve: Serve) -> None:
-        self._serve = serve
-        self._task: asyncio.Task[None] | None = None
-        super().__init__(asyncio.StreamReader(limit=_HEAD_BYTES), self._begin)
+    def __init__(self, begin: Begin) -> None:
+        self._begin = begin
+        self._serving: asyncio.Task[None] | None = None
+        super().__init__(asyncio.StreamReader(limit=_HEAD_BYTES), self._connected)
 
-    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._serve(reader, writer), name='connection')
+    def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._serving = self._begin(reader, writer)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone, or has been sent away."""
         super().connection_lost(exc)
-        if self._task is not None:
-            self._task.cancel()
+        if self._serving is not None:
+            self._serving.cancel()

@@ -31,11 +31,17 @@ class Creator:
         obj = bodies.read(call, kind, writing.validation, is_custom=is_custom)
         metadata.dedupe_owners(obj, call.said)
         demand_namespace(obj, target)
-        if objects.metadata(obj).get('resourceVersion'):
-            raise refusals.internal('resourceVersion should not be set on objects to be created')
+        has_version = str(objects.metadata(obj).get('resourceVersion') or 'none').isdecimal()
         manager = self._plane.manager(writing.manager, call.user_agent)
         data = await self.store(
-            kind, obj, target.namespace, dry_run=writing.dry_run, manager=manager, said=call.said
+            kind,
+            obj,
+            target.namespace,
+            dry_run=writing.dry_run,
+            manager=manager,
+            said=call.said,
+            warns=call.warns,
+            has_version=has_version,
         )
         return answers.Answer(201, data)
 
@@ -48,6 +54,8 @@ class Creator:
         dry_run: bool,
         manager: str,
         said: list[str],
+        warns: bool,
+        has_version: bool = False,
     ) -> bytes:
         """Completes, judges and stores an object that has been taken through its schema.
 
@@ -71,10 +79,13 @@ class Creator:
         mutated = await asking.mutate(obj, None)
         if mutated is not obj:
             obj = recompleted(kind, mutated)
-        causes = metadata.validate_create(kind, obj, is_custom=plane.registry.is_custom(kind))
+        is_custom = plane.registry.is_custom(kind)
+        causes = metadata.validate_create(kind, obj, is_custom=is_custom)
         causes += kind.schema.validate(obj, found=causes) + rules.validate(obj)
         if causes:
             raise Problem.invalid(kind.kind, kind.group, objects.name(obj), list(dict.fromkeys(causes)))
+        if warns:
+            said += metadata.warnings(obj) if is_custom else rules.warnings(obj, None)
         await asking.validate(obj, None)
         if kind.key == definitions.KEY:
             obj = self._definitions.establish(obj)
@@ -82,6 +93,8 @@ class Creator:
             if plane.store.get(kind.key, namespace, objects.name(obj)) is not None:
                 raise Problem.already_exists(kind.plural, kind.group, objects.name(obj))
             return records.encode(obj)
+        if has_version:
+            raise refusals.internal('resourceVersion should not be set on objects to be created')
         return plane.show(kind, self._write(kind, obj))
 
     def _write(self, kind: Kind, obj: Object) -> records.Record:

@@ -50,7 +50,7 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             sockets = await loop.create_server(
-                lambda: connections.Protocol(self._serve),
+                lambda: connections.Protocol(self._begin),
                 identity.ADDRESS,
                 port,
                 ssl=self._identity.context(),
@@ -73,17 +73,12 @@ class Listener:
             self._server.close()
             await self._finish()
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = connections.Connection(
-            reader, writer, check=self._check, reply=self._reply, most=bodies.MAX_BYTES
-        )
-        task = asyncio.current_task()
-        assert task is not None
+    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> asyncio.Task[None]:
+        connection = connections.Connection(reader, writer, check=self._check, reply=self._reply, most=bodies.MAX_BYTES)
+        task = asyncio.get_running_loop().create_task(connection.serve(), name='connection')
         self._open[task] = connection
-        try:
-            await connection.serve()
-        finally:
-            del self._open[task]
+        task.add_done_callback(self._open.pop)
+        return task
 
     async def _finish(self) -> None:
         """Ends all connections, those that are answering last."""
@@ -94,8 +89,7 @@ class Listener:
             await asyncio.wait(list(self._open), timeout=_CLOSING_SECONDS)
         for task in self._open:
             task.cancel()
-        if self._open:
-            await asyncio.wait(list(self._open))
+        await asyncio.gather(*self._open, return_exceptions=True)
 
     def _check(self, head: connections.Head) -> Answer | None:
         given = head.headers.get('authorization', '')

@@ -108,7 +108,7 @@ def validate_update(obj: Object, old: Object, *, is_custom: bool) -> list[Cause]
         for key in ('name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds')
         if new.get(key) != before.get(key)
     ]
-    causes = _new_finalizers(new, before) + immutable * (2 if is_custom else 1)
+    causes = (_new_finalizers(new, before) + immutable) * (2 if is_custom else 1)
     changed = any(new.get(key) != before.get(key) for key in ('labels', 'annotations', 'ownerReferences', 'finalizers'))
     if not changed:
         return causes
@@ -274,6 +274,17 @@ _OWNER_KEYS: Final = ('apiVersion', 'kind', 'name', 'uid', 'controller', 'blockO
 def _owner(owner: Object) -> Object:
     """A reference as a Go struct shows it."""
     return {key: owner.get(key, '') for key in _OWNER_KEYS if key in owner or key in _OWNER_KEYS[:4]}
+
+
+def warnings(obj: Object, old: Object | None = None) -> list[str]:
+    """What is to be said of the metadata of a custom object that is taken, or of what is new in it."""
+    text = 'prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers'
+    before = objects.metadata(old).get('finalizers') or () if old is not None else ()
+    return [
+        f'metadata.finalizers: "{name}": {text}'
+        for name in objects.metadata(obj).get('finalizers') or ()
+        if '/' not in name and name not in _STANDARD_FINALIZERS and name not in before
+    ]
 
 
 def dedupe_owners(obj: Object, said: list[str], *, when: str = '') -> None:

@@ -3,7 +3,6 @@
 Source: Kubernetes API concepts, "Patches and updates"; error texts as kube-apiserver gives them.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -56,6 +55,8 @@ class Patcher:
         writing = queries.Writing.read(params, 'PatchOptions', warns=call.warns, is_apply=media == APPLY)
         if media == APPLY:
             return await self._apply(target, call, writing)
+        if self._plane.store.get(kind.key, target.namespace, target.name) is None:
+            raise Problem.not_found(kind.plural, kind.group, target.name)
         patched = self._patched(kind, media, call.body)
 
         def make(old: Object) -> Object:
@@ -64,8 +65,9 @@ class Patcher:
             # What the patch does not touch is shared, and as it was stored.
             settled = [key for key, part in new.items() if part is old.get(key)]
             call.said[:] = _completed(new, kind, writing.validation, settled, call.body if media == STRATEGIC else b'')
-            updating.demand_name(new, target)
             creating.demand_namespace(new, target)
+            updating.demand_name(new, target)
+            updating.demand_version(kind, new)
             metadata.dedupe_owners(new, call.said, when=metadata.AFTER_ADMISSION)
             return new
 
@@ -75,6 +77,7 @@ class Patcher:
             make=make,
             manager=manager,
             said=call.said,
+            warns=call.warns,
             dry_run=writing.dry_run,
             is_patch=True,
         )
@@ -96,16 +99,24 @@ class Patcher:
         applied = _read_applied(call.body)
         _demand_appliable(applied, kind, is_custom=self._plane.registry.is_custom(kind))
         if self._plane.store.get(kind.key, target.namespace, target.name) is None:
-            return await self._apply_new(target, applied, writing, call.said)
-        updating.demand_name(applied, target)
+            return await self._apply_new(target, applied, writing, call)
         creating.demand_namespace(applied, target)
         updating.demand_version(kind, applied)
 
         def make(old: Object) -> Object:
-            return self._applied(old, applied, target, writing)
+            new = self._applied(old, applied, target, writing)
+            # Only now, as the real server does it: conflicts are told before.
+            updating.demand_name(applied, target)
+            return new
 
         change = updating.Change(
-            target=target, make=make, manager='', said=call.said, dry_run=writing.dry_run, is_patch=True
+            target=target,
+            make=make,
+            manager='',
+            said=call.said,
+            warns=call.warns,
+            dry_run=writing.dry_run,
+            is_patch=True,
         )
         return answers.Answer(200, await self._updater.change(change))
 
@@ -114,7 +125,7 @@ class Patcher:
         target: Target,
         applied: Object,
         writing: queries.Writing,
-        said: list[str],
+        call: answers.Call,
     ) -> answers.Answer:
         kind = target.kind
         found = objects.metadata(applied)
@@ -123,12 +134,18 @@ class Patcher:
         if found.get('uid'):
             why = f'uid mismatch: the provided object specified uid {found["uid"]}, and no existing object was found'
             raise Problem.conflict(kind.plural, kind.group, target.name, why)
-        updating.demand_name(applied, target)
         creating.demand_namespace(applied, target)
+        updating.demand_name(applied, target)
         updating.demand_version(kind, applied)
         new = self._applied(None, applied, target, writing)
         data = await self._creator.store(
-            kind, new, target.namespace, dry_run=writing.dry_run, manager='', said=said
+            kind,
+            new,
+            target.namespace,
+            dry_run=writing.dry_run,
+            manager='',
+            said=call.said,
+            warns=call.warns,
         )
         return answers.Answer(201, data)
 
@@ -264,9 +281,7 @@ def _patch_problem(new: Object, why: str) -> 'Problem':
 def _completed(new: Object, kind: Kind, validation: str, settled: Sequence[str], patch: bytes) -> list[str]:
     """Through the schema; what is wrong there is said of ``patch``, or of the result when there is none."""
     try:
-        complaints = bodies.complete(new, kind, validation, settled=settled)
-        # A patched object is read from JSON with sorted keys.
-        return complaints if patch or len(complaints) < 2 else sorted(complaints, key=_place)
+        return bodies.complete(new, kind, validation, settled=settled, is_sorted=not patch)
     except Problem as problem:
         if problem.code != 400:
             raise
@@ -275,12 +290,6 @@ def _completed(new: Object, kind: Kind, validation: str, settled: Sequence[str],
         shown = fields.quote(typed.plain(_decode(patch)) if patch else _sorted(new).decode())
         text = f'Invalid value: {shown}: {problem.message.removeprefix(prefix)}'
         raise _PatchProblem([Cause('patch', text)]) from None
-
-
-def _place(complaint: str) -> list[tuple[int, str]]:
-    """Where in sorted JSON the field of a complaint comes."""
-    steps = re.split(r'[.\[\]]+', complaint.partition('"')[2].rstrip('"'))
-    return [(int(step), '') if step.isdecimal() else (0, step) for step in steps]
 
 
 _sorted: Final = msgspec.json.Encoder(order='sorted').encode
@@ -310,6 +319,8 @@ def _demand_appliable(applied: Object, kind: Kind, *, is_custom: bool) -> None:
     if is_custom:
         # It is overwritten before anybody reads it as a time.
         metadata_given.pop('creationTimestamp', None)
+        if not kind.schema.fits(applied):
+            kind.schema.prune(applied)
     try:
         kind.schema.check(applied)
     except Problem as problem:

@@ -17,8 +17,6 @@ class BareProblem(Problem):
     def status(self) -> Object:
         """The body of the answer."""
         body = super().status()
-        if not self.reason:
-            del body['reason']
         if self._empty_details:
             del body['code']
             body |= {'details': {}, 'code': self.code}

@@ -53,6 +53,9 @@ class Change:
     said: list[str]
     """Gets what is to be said to the client."""
 
+    warns: bool = True
+    """Whether anybody wants to know."""
+
     dry_run: bool = False
     is_patch: bool = False
 
@@ -70,9 +73,9 @@ class Updater:
         writing = queries.Writing.read(params, 'UpdateOptions', warns=call.warns)
         is_custom = self._plane.registry.is_custom(kind)
         obj = bodies.read(call, kind, writing.validation, is_custom=is_custom)
-        metadata.dedupe_owners(obj, call.said)
-        demand_name(obj, target)
         creating.demand_namespace(obj, target)
+        demand_name(obj, target)
+        metadata.dedupe_owners(obj, call.said)
         demand_version(kind, obj)
 
         def make(old: Object) -> Object:
@@ -81,7 +84,9 @@ class Updater:
 
         sent = records.encode(obj)
         manager = self._plane.manager(writing.manager, call.user_agent)
-        change = Change(target=target, make=make, manager=manager, said=call.said, dry_run=writing.dry_run)
+        change = Change(
+            target=target, make=make, manager=manager, said=call.said, warns=call.warns, dry_run=writing.dry_run
+        )
         return answers.Answer(200, await self.change(change))
 
     async def change(self, change: Change) -> bytes:
@@ -103,7 +108,7 @@ class Updater:
         kind = target.kind
         old = plane.open(kind, record)
         new = change.make(plane.open(kind, record))
-        if not metadata.demand_fresh(kind, new, old) and not change.is_patch:
+        if not metadata.demand_fresh(kind, new, old):
             self._demand_condition(kind, new)
         context = plane.context()
         if not change.is_patch:
@@ -131,6 +136,9 @@ class Updater:
         if target.subresource != 'binding':
             self._bump(kind, new, old)
             self._judge(target, new, old)
+            if change.warns and not target.subresource:
+                is_custom = plane.registry.is_custom(kind)
+                change.said.extend(metadata.warnings(new, old) if is_custom else kind.rules.warnings(new, old))
         await asking.validate(new, old)
         if kind.key == definitions.KEY and not target.subresource:
             new = self._definitions.establish(new)

@@ -105,14 +105,6 @@ async def test_status_and_the_rest_are_written_apart(call: Caller) -> None:
             'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable',
         ),
         (
-            {'creationTimestamp': '2020-01-01T00:00:00Z'},
-            422,
-            (
-                'ConfigMap "a" is invalid: metadata.creationTimestamp: Invalid value: "2020-01-01T00:00:00Z": '
-                'field is immutable'
-            ),
-        ),
-        (
             {'deletionTimestamp': '2020-01-01T00:00:00Z'},
             422,
             (
