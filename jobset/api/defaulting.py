@@ -9,8 +9,11 @@ it does in a pod. A schema knows only whole numbers and texts.
 """
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from jobset.api import equality, quantities, types
+
+_CONTAINERS: Final = frozenset({dict, list})
 
 JsonPatchOperation = dict[str, object]
 """An operation of RFC 6902: ``op``, ``path`` and ``value``."""
@@ -119,16 +122,21 @@ def _claims(spec: Mapping[str, object]) -> Iterator[JsonPatchOperation]:
 
 def _amounts(path: str, value: object, field: str = '') -> Iterator[JsonPatchOperation]:
     """Texts for the broken numbers below ``path``, wherever resources are counted."""
-    if isinstance(value, list):
+    # Most values are neither containers nor numbers, and templates have many: those are passed over at once.
+    if type(value) is list:
         for i, entry in enumerate(value):
-            yield from _amounts(f'{path}/{i}', entry)
-    elif isinstance(value, Mapping):
+            if type(entry) in _CONTAINERS:
+                yield from _amounts(f'{path}/{i}', entry)
+    elif type(value) is dict:
         for key, entry in value.items():
+            kind = type(entry)
+            if kind not in _CONTAINERS and kind is not float:
+                continue
             at = f'{path}/{key.replace("~", "~0").replace("/", "~1")}'
-            if isinstance(entry, float) and (field in equality.RESOURCES or key in equality.QUANTITIES):
-                yield {'op': 'replace', 'path': at, 'value': quantities.text(entry)}
-            else:
+            if kind is not float:
                 yield from _amounts(at, entry, key)
+            elif field in equality.RESOURCES or key in equality.QUANTITIES:
+                yield {'op': 'replace', 'path': at, 'value': quantities.text(entry)}
 
 
 def _items(parent: Mapping[str, object], key: str) -> Iterator[tuple[int, Mapping[str, object]]]:
