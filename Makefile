@@ -55,16 +55,17 @@ golden: $(READY)  ## the recorded behaviour of the Go controller, on the embedde
 	$(PY) -m e2e.golden
 
 .PHONY: e2e
-e2e: $(READY)  ## samples and scenarios in real pods on a real cluster
-	$(PY) -m pytest -q e2e/tests e2e/soak
+e2e: $(READY)  ## samples and stories in real pods on a real cluster; kubectl and writes on it and on the embedded one
+	$(PY) -m pytest -q e2e/tests e2e/soak e2e/differential
 
 .PHONY: soak
 soak: $(READY)  ## the long checks in full: kills, faults, random scenarios, differential runs
-	JOBSET_SOAK=1 $(PY) -m pytest -q --timeout 7200 tests e2e/tests e2e/soak e2e/cluster
+	JOBSET_SOAK=1 $(PY) -m pytest -q --timeout 7200 tests e2e/tests e2e/soak e2e/differential e2e/cluster
 
 .PHONY: bench
-bench: $(READY)  ## speed as ratios to the raw limit of the API server
+bench: $(READY)  ## speed: the controller as ratios to the raw limit of the API server, and the embedded cluster
 	$(PY) -m benchmarks.controller
+	$(PY) -m benchmarks.local
 
 .PHONY: cluster-up
 cluster-up: $(READY)  ## start a cluster and print its kubeconfig (NAME=..., CLUSTER=kind|existing)

@@ -2,12 +2,11 @@
 
 import collections
 import datetime
-import itertools
 import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from e2e.differential.sides import Said
 from jobset.local.objects import Object
@@ -56,7 +55,7 @@ class Names:
 
 def _time(found: re.Match[str]) -> str:
     text = found[0]
-    given = datetime.datetime.fromisoformat(text.replace('Z', '+00:00'))
+    given = datetime.datetime.fromisoformat(text)
     return '<now>' if abs(datetime.datetime.now(datetime.UTC) - given) < _RECENT else text
 
 
@@ -77,24 +76,29 @@ def differences(real: Said, ours: Said, names: tuple[Names, Names]) -> list[Diff
 def _outcome(said: Object) -> str:
     if not said['code']:
         return '0'
-    message = said['body'].get('message') if isinstance(said['body'], dict) else said['body']
-    return f'{said["code"]} {message}' if said['code'] >= 400 else str(said['code'])
+    if said['code'] < 400:
+        return str(said['code'])
+    body = said['body']
+    if not isinstance(body, dict):
+        return f'{said["code"]} {body}'
+    causes = _told(body)
+    return f'{said["code"]} {" ".join(causes) if len(causes) > 1 else body.get("message")}'
 
 
 def _causes(real: Object, ours: Object) -> list[Difference]:
     """Causes that only one of them names, or their order."""
-    one, other = (
-        [json.dumps(cause) for cause in (body.get('details') or {}).get('causes') or ()] for body in (real, ours)
-    )
+    one, other = _told(real), _told(ours)
     if one == other:
         return []
-    missing, more = (
-        collections.Counter(one) - collections.Counter(other),
-        collections.Counter(other) - collections.Counter(one),
-    )
+    missing = collections.Counter(one) - collections.Counter(other)
+    more = collections.Counter(other) - collections.Counter(one)
     if not missing and not more:
         return [Difference('order of causes', ' '.join(one), ' '.join(other))]
     return [Difference('causes', ' '.join(missing.elements()), ' '.join(more.elements()))]
+
+
+def _told(body: Object) -> list[str]:
+    return [json.dumps(cause) for cause in (body.get('details') or {}).get('causes') or ()]
 
 
 _QUOTED: Final = re.compile(r'(?<=Invalid value: )"(?:[^"\\]|\\.)*"(?=: )', re.DOTALL)
@@ -102,7 +106,7 @@ _QUOTED: Final = re.compile(r'(?<=Invalid value: )"(?:[^"\\]|\\.)*"(?=: )', re.D
 
 def _without_patch(body: Object) -> Object:
     """A refused patch shows the whole object in the order of Go's structs: only what is said about it counts."""
-    causes = (body.get('details') or {}).get('causes') or ()
+    causes = (body.get('details') or {}).get('causes') or []
     if [cause.get('field') for cause in causes] == ['patch']:
         body['message'] = _QUOTED.sub('<patch>', body['message'])
         causes[0]['message'] = _QUOTED.sub('<patch>', causes[0]['message'])
@@ -113,7 +117,7 @@ def _tidy(said: Said, names: Names) -> Object:
     body = json.loads(names.replaced(json.dumps(said.body)))
     if isinstance(body, dict):
         body = _without_order(_without_patch(body)) if said.code >= 400 else _without_passing(body)
-    return {'code': said.code, 'body': body, 'warnings': list(said.warnings)}
+    return {'code': said.code, 'body': body, 'warnings': sorted(said.warnings)}
 
 
 def _without_passing(body: Object) -> Object:
@@ -148,7 +152,7 @@ def _without_order(body: Object) -> Object:
     return body
 
 
-def _differences(real: Any, ours: Any, where: str) -> Iterator[Difference]:
+def _differences(real: object, ours: object, where: str) -> Iterator[Difference]:
     if isinstance(real, dict) and isinstance(ours, dict):
         for key in dict.fromkeys((*real, *ours)):
             place = f'{where}.{key}' if where else key

@@ -3,20 +3,23 @@
 import json
 import random
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jobset.local.objects import Object
+
+Json: TypeAlias = Any
+"""Whatever JSON can hold."""
 
 _NAMED: Final = ('name', 'type', 'uid', 'key')
 """Keys by which entries of lists are told apart, as most lists of pods and Jobs have them."""
 
 
-def operations(before: Any, after: Any) -> list[Object]:
+def operations(before: Json, after: Json) -> list[Object]:
     """RFC 6902."""
     return list(_operations(before, after, ''))
 
 
-def _operations(before: Any, after: Any, path: str) -> Iterator[Object]:
+def _operations(before: Json, after: Json, path: str) -> Iterator[Object]:
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted(before.keys() - after.keys()):
             yield {'op': 'remove', 'path': f'{path}/{_escaped(key)}'}
@@ -37,7 +40,7 @@ def _escaped(key: str) -> str:
     return key.replace('~', '~0').replace('/', '~1')
 
 
-def merge(before: Any, after: Any) -> Any:
+def merge(before: Json, after: Json) -> Json:
     """RFC 7386."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return after
@@ -50,7 +53,7 @@ def merge(before: Any, after: Any) -> Any:
     return patch
 
 
-def strategic(before: Any, after: Any) -> Any:
+def strategic(before: Json, after: Json) -> Json:
     """The same, with lists by the names of their entries."""
     if not (isinstance(before, dict) and isinstance(after, dict)):
         return after
@@ -65,7 +68,7 @@ def strategic(before: Any, after: Any) -> Any:
     return patch
 
 
-def _strategic_list(before: Any, after: list[Any]) -> list[Any]:
+def _strategic_list(before: Json, after: list[Any]) -> list[Any]:
     name = next((key for key in _NAMED if after and all(isinstance(one, dict) and key in one for one in after)), None)
     if name is None or not isinstance(before, list):
         return after
@@ -112,7 +115,7 @@ ODD_OPERATIONS: Final[tuple[Any, ...]] = (
 )
 
 
-def odd_operations(chance: random.Random) -> Any:
+def odd_operations(chance: random.Random) -> Json:
     """Operations that somebody has written by hand."""
     return chance.choice(ODD_OPERATIONS)
 
@@ -149,7 +152,7 @@ ODD_STRATEGIC: Final[tuple[Any, ...]] = (
 )
 
 
-def odd_strategic(chance: random.Random, within: str) -> Any:
+def odd_strategic(chance: random.Random, within: str) -> Json:
     """A strategic merge that somebody has written by hand; what is of a pod, where the pod template is."""
     patch = chance.choice(ODD_STRATEGIC)
     if within and 'containers' in (patch.get('spec') or {}):

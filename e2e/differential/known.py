@@ -51,6 +51,100 @@ KNOWN: Final = (
         real=r'\\"(Spec|Volumes|Containers)\\":',
         blurred=r'null|\[\]|\{\}',
     ),
+    Known(
+        why='the same, where the text is a difference of two structs',
+        real=r'pod updates may not change fields other than',
+        ours=r'pod updates may not change fields other than',
+        blurred=r'\\n@@.*',
+    ),
+    Known(
+        why='the same of the labels that a selector does not match',
+        real='`selector` does not match template `labels`',
+        blurred=r'null|\{\}',
+    ),
+    Known(
+        why='an empty list of rules is kept, as it was given',
+        what=r'podFailurePolicy\.rules$',
+        real='null',
+        ours=r'\[\]',
+    ),
+    Known(
+        why='the labels that a Job gets itself are judged, too',
+        what='^jobs.batch (create|apply): causes',
+        ours=r'"must be no more than 63 bytes", "field": "metadata.labels"|63 bytes", "field": "metadata.labels"',
+    ),
+    Known(
+        why='kube-apiserver mounts a token into pods; the plane has none to give',
+        what=r'(spec\.volumes|volumeMounts|f:volume|f:volumeMounts|automount)',
+        real='kube-api-access-',
+    ),
+    Known(
+        why='kube-apiserver takes an object that says it is of another kind, or answers with an error of its insides; '
+        'ours refuses',
+        what=r'^jobsets',
+        sent=r'"kind": "Other"|"apiVersion": "batch/v2"|"apiVersion": null|/apiVersion|/kind',
+    ),
+    Known(
+        why='the text of kube-apiserver shows how it stores objects',
+        real='StorageError: invalid object',
+        blurred=r'StorageError: invalid object,.*AdditionalErrorMsg: ',
+    ),
+    Known(
+        why='kube-apiserver gives up tracking fields where a managed field, or the object, is not of the types of the '
+        'version',
+        what='metadata.managedFields',
+        sent=r'"manager": "x"|"spec": (\[\]|"text")|replicatedJobs", "value": "x"|"replicatedJobs": "x"',
+    ),
+    Known(
+        why='a field of a feature that is off is dropped before its owner is noted',
+        what='f:lifecycle',
+        sent='stopSignal',
+    ),
+    Known(
+        why='the text shows the body of the request, which is ordered as the server gave it',
+        real="Object 'Kind' is missing in",
+        blurred=r"'\{.*",
+    ),
+    Known(
+        why='the words of another JSON parser',
+        real='json parse error',
+        ours='json parse error',
+    ),
+    Known(
+        why='kube-apiserver tells conflicts before what it cannot convert',
+        what='apply: code$',
+        real='^409 Apply failed',
+        ours='^500 failed to convert',
+    ),
+    Known(
+        why='what has the wrong type in a strategic patch is told in words that depend on how Go converts it',
+        what=r'strategic patch(?: status)?: causes$',
+        real=r'<patch>: (cannot (convert|restore)|unrecognized type)',
+        ours='<patch>: ',
+    ),
+    Known(
+        why='of several unknown fields, which ones are told is chance in Go',
+        real='failed to create typed patch object',
+        ours='failed to create typed patch object',
+    ),
+    Known(
+        why='kube-apiserver takes $retainKeys for a key where there is nothing yet',
+        what=r'strategic patch(?: status)?: code$',
+        real='unrecognized type',
+        sent=r'\$retainKeys',
+    ),
+    Known(
+        why='kube-apiserver tells twice that two ephemeral containers of a new pod, which may have none, are of one name',
+        what=r'(create|apply): causes$',
+        real=r'^\{"reason": "FieldValueDuplicate", "message": "[^"]*\\"\w+\\"", "field": "spec.ephemeralContainers\[1\].name"\}$',
+        ours='^$',
+    ),
+    Known(
+        why='a null runtime class name makes kube-apiserver fail inside; ours refuses it',
+        what=': code$',
+        real='500 resource name may not be empty',
+        ours='^422',
+    ),
 )
 
 

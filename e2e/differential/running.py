@@ -66,9 +66,11 @@ class Runner:
         self._sides = (real, ours)
         self.outcome = Outcome()
 
-    async def run(self, stories: Iterable[Story]) -> Outcome:
-        """Tell all of them, one after another."""
+    async def run(self, stories: Iterable[Story], writes: int) -> Outcome:
+        """Tell them one after another until there are so many writes."""
         for story in stories:
+            if self.outcome.writes >= writes:
+                break
             await self.tell(story)
         return self.outcome
 
@@ -86,12 +88,12 @@ class Runner:
             self.outcome.codes[f'{story.kind} {write.verb} {said[0].code}'] += 1
             for one, answer in zip(told, said, strict=True):
                 _take(one, write, answer)
-            same = self._compare(story, place, said, told, bodies[0])
+            same = self._compare(story, place, told, bodies[0], said=said)
             after = [await one.side.ask('GET', f'{collection}/{one.name}') for one in told]
             for one, answer in zip(told, after, strict=True):
                 one.stored = answer.body if answer.code == 200 else one.stored
             if same:
-                same = self._compare(story, place, after, told, bodies[0], of='stored ')
+                same = self._compare(story, place, told, bodies[0], said=after, of='stored ')
             if not same:
                 # What follows would only differ further.
                 break
@@ -99,7 +101,14 @@ class Runner:
             await _clean(one, collection)
 
     def _compare(
-        self, story: Story, place: int, said: list[Said], told: list[_Told], body: bytes, of: str = ''
+        self,
+        story: Story,
+        place: int,
+        told: list[_Told],
+        body: bytes,
+        *,
+        said: list[Said],
+        of: str = '',
     ) -> bool:
         """Whether they are the same; writes down where not."""
         real, ours = said

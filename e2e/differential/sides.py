@@ -150,16 +150,21 @@ async def _webhooks(carrier: transport.Transport) -> AsyncIterator[tuple[str, by
     )
     look_up = claims.Claims(client.Client(carrier)).look_up
     routes = reviews.routes(gates=features.FeatureGates(), look_up=look_up)
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    with tempfile.TemporaryDirectory() as scratch:
-        certificate, key = pathlib.Path(scratch, 'tls.crt'), pathlib.Path(scratch, 'tls.key')
-        certificate.write_bytes(bundle.server.certificate)
-        key.write_bytes(bundle.server.key)
-        context.load_cert_chain(certificate, key)
+    context = _context(bundle.server.certificate, bundle.server.key)
     where = socket.create_server(('127.0.0.1', 0))
     port = where.getsockname()[1]
     async with server.Server(routes, metrics.Metrics()).listening(where, context):
         yield f'https://localhost:{port}', bundle.authority
+
+
+def _context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    with tempfile.TemporaryDirectory() as scratch:
+        files = pathlib.Path(scratch, 'tls.crt'), pathlib.Path(scratch, 'tls.key')
+        for file, content in zip(files, (certificate, key), strict=True):
+            file.write_bytes(content)
+        context.load_cert_chain(*files)
+    return context
 
 
 async def _install(api: client.Client, address: str, authority: bytes) -> None:

@@ -22,7 +22,7 @@ NO_CONTROLLERS: Final = '--kcm-arg=--controllers=serviceaccount-controller'
 async def test_same_answers() -> None:
     with control_plane('differential', NO_CONTROLLERS) as kubectl:
         async with sides.both(kubectl.kubeconfig) as (real, ours):
-            outcome = await running.Runner(real, ours).run(writes.stories(SEED, COUNT))
+            outcome = await running.Runner(real, ours).run(writes.stories(SEED), COUNT)
 
     print(outcome.text())
     assert not outcome.unknown, '\n'.join([outcome.text(), *outcome.unknown[:SHOWN]])

@@ -4,6 +4,7 @@ The same for the same seed. What an update changes is said by paths and values, 
 object with that change.
 """
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -52,20 +53,18 @@ class Write:
         """The body for a server that has stored this."""
         if self.text is not None:
             return self.text
-        if self.verb in (Verb.CREATE, Verb.APPLY, Verb.DELETE):
+        if self.verb in (Verb.CREATE, Verb.APPLY, Verb.DELETE) or self.body is not None:
             return b'' if self.body is None else json.dumps(self.body).encode()
-        if self.body is not None:
-            return json.dumps(self.body).encode()
         changed = edited(stored, self.edits)
-        match self.verb:
-            case Verb.JSON:
-                return json.dumps(forms.operations(stored, changed)).encode()
-            case Verb.MERGE:
-                return json.dumps(forms.merge(stored, changed)).encode()
-            case Verb.STRATEGIC:
-                return json.dumps(forms.strategic(stored, changed)).encode()
-            case _:
-                return json.dumps(changed).encode()
+        form = _FORMS.get(self.verb)
+        return json.dumps(changed if form is None else form(stored, changed)).encode()
+
+
+_FORMS: Final[Mapping[Verb, Callable[[Object, Object], Any]]] = {
+    Verb.JSON: forms.operations,
+    Verb.MERGE: forms.merge,
+    Verb.STRATEGIC: forms.strategic,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,15 +136,11 @@ _METADATA: Final = tuple(slips.METADATA.values())
 _CREATION: Final = tuple(slips.CREATION.values())
 
 
-def stories(seed: str, count: int) -> Iterator[Story]:
-    """Stories that have ``count`` writes together, or a few more."""
+def stories(seed: str) -> Iterator[Story]:
+    """Stories without end."""
     chance = random.Random(seed)
-    made = number = 0
-    while made < count:
-        story = _story(chance, f'w{number}')
-        yield story
-        made += len(story.writes)
-        number += 1
+    for number in itertools.count():
+        yield _story(chance, f'w{number}')
 
 
 def _story(chance: random.Random, name: str) -> Story:
@@ -158,8 +153,7 @@ def _story(chance: random.Random, name: str) -> Story:
     if is_change:
         subresource = 'status' if any(path.startswith('status') for path in change) else ''
         writes.append(_change(chance, kind, change, subresource=subresource))
-    for _ in range(chance.choice((0, 1, 1, 2, 3))):
-        writes.append(_any_change(chance, kind, name))
+    writes += [_any_change(chance, kind, name) for _ in range(chance.choice((0, 1, 1, 2, 3)))]
     if chance.random() < 0.4:
         writes.append(_deletion(chance))
         if chance.random() < 0.4:
@@ -237,7 +231,7 @@ def _application(chance: random.Random, kind: _Kind, name: str, change: Edits) -
     body = edited(_object(kind, name, {}), change)
     if chance.random() < 0.5:
         plain = _object(kind, name, {})
-        identity = {key: body[key] for key in ('apiVersion', 'kind', 'metadata') if key in body}
+        identity: Object = {key: body[key] for key in ('apiVersion', 'kind', 'metadata') if key in body}
         body = {**identity, **forms.merge(plain, body)}
         body['metadata'] = identity.get('metadata')
     if chance.random() < 0.3:

@@ -6,6 +6,7 @@ Retries and decoding are above, in :mod:`jobset.kube.client`. All clients of a p
 import asyncio
 import contextlib
 import logging
+import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
@@ -288,6 +289,7 @@ def _refusal(request: requests.Request, response: aiohttp.ClientResponse, body: 
 
 def _text(error: BaseException) -> str:
     if isinstance(error, aiohttp.ClientConnectorError):
-        return f'cannot connect to {error.host}:{error.port}: {error.os_error.strerror or error.os_error}'
+        reason = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
+        return f'cannot connect to {error.host}:{error.port}: {reason}'
     # Some of these errors have no text of their own.
     return str(error) or type(error).__name__

@@ -39,8 +39,8 @@ class Rules:
 
     The server calls ``default`` first. Then, for a create: ``prepare_create``, ``default``, ``admit``, the schema,
     ``validate``; for an update: ``prepare_update``, ``default``, the schema, ``validate_update``; for the status
-    subresource: ``prepare_status``, ``default``, the schema, ``validate_status``. The generic part of the metadata (name,
-    uid, timestamps, generation, managed fields, labels, owner references, finalizers) is the server's own business.
+    subresource: ``prepare_status``, ``default``, the schema, ``validate_status``. The generic part of the metadata
+    (name, uid, timestamps, generation, managed fields, labels, owner references, finalizers) is the server's business.
 
     The methods may change ``obj`` in place, never ``old``. They raise :class:`~jobset.local.problems.Problem` where the
     server would answer something else than 422.
@@ -61,7 +61,7 @@ class Rules:
             obj.pop('status', None)
 
     def default(self, obj: Object, settled: Collection[str] = ()) -> None:
-        """Fill in what is not given. The parts named by ``settled`` have been through it and need not be looked into."""
+        """Fill in what is not given. The parts named by ``settled`` have been through it already."""
 
     def admit(self, obj: Object, context: Context) -> None:
         """What kube-apiserver's own admission plugins do on creation, as resolving a priority class."""

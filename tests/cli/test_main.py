@@ -109,7 +109,7 @@ def test_a_local_cluster_is_offered_when_another_does_not_answer(
     (tmp_path / 'clusters' / 'mine' / 'kubeconfig').write_text('')
     refused = errors.Unreachable('refused', sent=False)
     cluster.answers['GET /apis/jobset.x-k8s.io/v1alpha2/namespaces/default/jobsets/js'] = refused
-    hint = '; for a cluster on this machine use --cluster mine'
+    hint = '; clusters on this machine: mine; start one with "jobset cluster up NAME", or choose one with --cluster'
     assert jobset('tree', 'js') == (1, '', f'jobset: no answer from the server: refused{hint}\n')
     assert jobset('tree', 'js', '--context', 'c') == (1, '', 'jobset: no answer from the server: refused\n')
 

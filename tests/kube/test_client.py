@@ -186,7 +186,7 @@ async def test_a_cut_write_says_that_it_was_sent_and_a_refused_connection_that_i
 
     assert cut.value.sent
     assert not refused.value.sent
-    assert str(refused.value).startswith(f'POST {PATH}: Unreachable: Cannot connect to host 127.0.0.1:9')
+    assert str(refused.value).startswith(f'POST {PATH}: Unreachable: cannot connect to 127.0.0.1:9: Connection refused')
 
 
 async def test_a_silent_server_is_given_up() -> None:

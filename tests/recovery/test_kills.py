@@ -31,6 +31,9 @@ LATE_SECONDS: Final = 3
 
 CHANGES: Final = 300
 
+CLEARED_SECONDS: Final = 30
+LOOK_SECONDS: Final = 0.1
+
 KINDS_FOLLOWED: Final = ('configmaps', 'jobsets', 'jobs', 'pods', 'persistentvolumeclaims')
 
 
@@ -108,6 +111,10 @@ async def test_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
                 await writer.check_all()
             left = {plural: (await server.ask('GET', server.path(plural)))['items'] for plural in KINDS_FOLLOWED[1:]}
             assert left == {plural: [] for plural in left}
+            async with asyncio.timeout(CLEARED_SECONDS):
+                # A pod's folder goes a moment after the pod.
+                while leftovers(plane.folder) - {'process.json'}:
+                    await asyncio.sleep(LOOK_SECONDS)
         assert await plane.stop() == 0
     finally:
         await plane.clear()

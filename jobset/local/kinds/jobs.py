@@ -81,8 +81,8 @@ class Rules(typed.Rules):
                     pattern['status'] = 'True'
         metadata, labels = obj['metadata'], spec['template']['metadata'].get('labels')
         if labels and not metadata.get('labels'):
-            # The very same, so that those which are added later can be added to both.
-            metadata['labels'] = labels
+            # The very same, where those that the server adds will be added to both.
+            metadata['labels'] = dict(labels) if NAME_LABELS[0] in labels else labels
         poddefaults.spec(spec['template']['spec'])
 
     def validate(self, obj: Object) -> list[Cause]:

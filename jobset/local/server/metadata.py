@@ -315,7 +315,7 @@ AFTER_ADMISSION: Final = ' after mutating admission happens'
 def _new_finalizers(new: Object, before: Object) -> list[Cause]:
     if not before.get('deletionTimestamp'):
         return []
-    added = [one for one in new.get('finalizers') or () if one not in (before.get('finalizers') or ())]
+    added = sorted(set(new.get('finalizers') or ()) - set(before.get('finalizers') or ()))
     if not added:
         return []
     shown = ', '.join(f'"{one}"' for one in added)

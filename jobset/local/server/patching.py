@@ -67,7 +67,6 @@ class Patcher:
             call.said[:] = _completed(new, kind, writing.validation, settled, call.body if media == STRATEGIC else b'')
             creating.demand_namespace(new, target)
             updating.demand_name(new, target)
-            updating.demand_version(kind, new)
             metadata.dedupe_owners(new, call.said, when=metadata.AFTER_ADMISSION)
             return new
 
@@ -101,12 +100,11 @@ class Patcher:
         if self._plane.store.get(kind.key, target.namespace, target.name) is None:
             return await self._apply_new(target, applied, writing, call)
         creating.demand_namespace(applied, target)
-        updating.demand_version(kind, applied)
 
         def make(old: Object) -> Object:
             new = self._applied(old, applied, target, writing)
             # Only now, as the real server does it: conflicts are told before.
-            updating.demand_name(applied, target)
+            updating.demand_name(new, target)
             return new
 
         change = updating.Change(

@@ -76,7 +76,6 @@ class Updater:
         creating.demand_namespace(obj, target)
         demand_name(obj, target)
         metadata.dedupe_owners(obj, call.said)
-        demand_version(kind, obj)
 
         def make(old: Object) -> Object:
             # A further attempt starts from the same body.
@@ -108,6 +107,7 @@ class Updater:
         kind = target.kind
         old = plane.open(kind, record)
         new = change.make(plane.open(kind, record))
+        demand_version(kind, new)
         if not metadata.demand_fresh(kind, new, old):
             self._demand_condition(kind, new)
         context = plane.context()

@@ -56,9 +56,9 @@ async def test_failure(plane: Plane, node: Node, script: str, code: int) -> None
             {'command': ['/etc/passwd']}, 'StartError', 'exec: "/etc/passwd": permission denied', id='no program'
         ),
         pytest.param(
-            {'command': None, 'args': ['x']},
+            {'command': None, 'args': ['x'], 'image': 'trainer:1'},
             'ContainerCannotRun',
-            'container main names no command, and the image "busybox" is not run here: give the container a command, '
+            'container main names no command, and the image "trainer:1" is not run here: give the container a command, '
             'or map the image to one',
             id='no command',
         ),

@@ -10,6 +10,7 @@ from jobset.local import resources
 from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
 from jobset.local.schemas import Node, Schema
+from jobset.local.schemas.nodes import ANYTHING
 from jobset.local.server import planes, watching
 from jobset.local.server.answers import Answer, Call, Stream
 from jobset.local.server.server import Server
@@ -21,7 +22,7 @@ MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 class Open(Schema):
     """Takes everything, except for fields called ``unknown``."""
 
-    root: Node = None  # type: ignore[assignment]
+    root: Node = ANYTHING
     document: Object = {}  # noqa: RUF012
 
     def fits(self, obj: Object) -> bool:
@@ -38,7 +39,7 @@ class Open(Schema):
         for key in self.unknown_fields(obj):
             del obj[key]
 
-    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+    def default(self, obj: Object, settled: Collection[str] = (), *, keeps_null: bool = False) -> None:
         pass
 
     def validate(
