@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,11 +40,13 @@ class Ending:
 class Follower:
     """Follows one JobSet, and fills in its ``ending``."""
 
-    def __init__(self, jobsets: Jobsets, view: views.View, *, namespace: str, name: str) -> None:
+    def __init__(self, jobsets: Jobsets, view: views.View, *, namespace: str, name: str, is_alone: bool = True) -> None:
         self.ending = Ending(name)
         self._jobsets = jobsets
         self._view = view
         self._namespace = namespace
+        # Ranks and stages of several JobSets have to be told apart.
+        self._prefix = '' if is_alone else f'{name}/'
         self._seen = progress.Progress()
         self.ending.failures = self._seen.failures
         self._last: Family | None = None
@@ -81,7 +84,8 @@ class Follower:
         if self._last is None:
             return
         for line in self._seen.look(self._last, at=asyncio.get_running_loop().time()):
-            self._view.tell(line)
+            subject = line.subject if line.subject == self.ending.name else self._prefix + line.subject
+            self._view.tell(dataclasses.replace(line, subject=subject))
         self._view.stages(self.ending.name, progress.stages(self._last))
 
     async def _look_again(self) -> None:
@@ -97,9 +101,9 @@ class Follower:
             async for line in told:
                 self._has_logged = True
                 if isinstance(line, lines.Note):
-                    self._view.tell(Line(line.rank, line.text, Tone.NOTE))
+                    self._view.tell(Line(self._prefix + line.rank, line.text, Tone.NOTE))
                 else:
-                    self._view.log(line.rank, line.text)
+                    self._view.log(self._prefix + line.rank, line.text)
         self._logs_ended.set()
 
     async def _drain(self) -> None:

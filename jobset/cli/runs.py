@@ -31,8 +31,9 @@ class Run:
     async def play(self, documents: Sequence[manifests.Document], *, timeout: float | None) -> list[following.Ending]:  # noqa: ASYNC109 - a run that took too long has an ending, too
         """Apply all objects in their order, and follow the JobSets among them to their ends."""
         names = [await self._apply(document) for document in documents]
+        is_alone = sum(map(_is_jobset, documents)) == 1
         followers = [
-            following.Follower(self._cluster.jobsets, self._view, namespace=where, name=name)
+            following.Follower(self._cluster.jobsets, self._view, namespace=where, name=name, is_alone=is_alone)
             for document, (where, name) in zip(documents, names, strict=True)
             if _is_jobset(document)
         ]

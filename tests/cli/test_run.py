@@ -197,3 +197,25 @@ def test_what_a_killed_run_has_left_is_taken_away_by_the_next_one(runner: Runner
 
     assert {'kubeconfig', 'logs', 'pods'} <= before
     assert [each.name for each in killed.iterdir()] == ['logs']
+
+
+def test_several_jobsets_are_told_apart(runner: Runner) -> None:
+    one, two = (jobset(name, replicated('main', f'echo {name}')) for name in ('one', 'two'))
+
+    code, output, _ = runner.run(runner.file(one, two))
+
+    assert code == 0
+    assert sorted(line for line in news(output) if line.startswith('[')) == [
+        '[one/main-0-0] one',
+        '[two/main-0-0] two',
+    ]
+
+
+def test_a_run_that_waits_for_a_change_can_be_ended(runner: Runner) -> None:
+    process = runner.start(runner.file(jobset('hello', replicated('main', 'true'))), '--watch')
+    assert process.stderr is not None
+    assert process.stderr.readline() == 'waiting for a change of the files; Ctrl-C ends it\n'
+
+    process.send_signal(signal.SIGINT)
+
+    assert process.wait(SECONDS) == 130

@@ -21,6 +21,9 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNALLED: Final = 128
 """Added to the number of the signal, the exit code of a process that was told to end, as shells have it."""
 
+LOG_BYTES: Final = 1 << 30
+"""Size at which the log of a container is rotated: a run has an end, and shall lose nothing on the way there."""
+
 _LOOK_SECONDS: Final = 0.5
 """Between two looks at files that are watched."""
 
@@ -68,6 +71,7 @@ def command(
             code = error.code
         if not watch or code - SIGNALLED in ENDING:
             return code
+        _listen_again()
         output.warn('waiting for a change of the files; Ctrl-C ends it')
         _wait_for_change(files)
 
@@ -123,7 +127,9 @@ async def _session(
     name = next(document.name for document in documents if document.kind == keys.KIND)
     daemon.sweep()
     home = homes.of_run(name, clock.wall())
-    wanted = cluster.Settings(name=name, keeps_objects=False, node=cluster.NodeSettings(keep_logs=True))
+    wanted = cluster.Settings(
+        name=name, keeps_objects=False, node=cluster.NodeSettings(keep_logs=True, log_bytes=LOG_BYTES)
+    )
     try:
         home.prepare()
         async with cluster.Cluster(folder=home.folder, settings=wanted) as running:
@@ -158,6 +164,13 @@ def _sum_up(endings: Sequence[following.Ending], logs: Path, seconds: float) -> 
         if len(ending.failures) > 5:
             output.write(f'  and {len(ending.failures) - 5} more')
     output.write(f'logs: {logs}')
+
+
+def _listen_again() -> None:
+    """The loop of a run leaves its own handlers behind, which nobody listens to any more."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def _wait_for_change(files: Sequence[str]) -> None:

@@ -104,7 +104,7 @@ class Rules(typed.Rules):
 
     def warnings(self, obj: Object, old: Object | None) -> Sequence[str]:
         """Of new Jobs, and of those whose spec changes."""
-        return warnings.of_job(obj) if old is None or obj['spec'] != old['spec'] else ()
+        return warnings.of_job(obj, is_new=old is None) if old is None or obj['spec'] != old['spec'] else ()
 
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new status."""

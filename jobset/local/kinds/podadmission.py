@@ -28,7 +28,7 @@ def admit(pod: Object, context: resources.Context) -> None:
 
 
 def _refuse(pod: Object, why: str) -> NoReturn:
-    raise Problem.forbidden('pods', '', objects.name(pod), why)
+    raise Problem.forbidden('pods', '', objects.name(pod) or 'Unknown', why)
 
 
 def _account(pod: Object, spec: Object, context: resources.Context) -> None:

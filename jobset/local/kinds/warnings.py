@@ -39,10 +39,10 @@ def of_pod(pod: Object) -> list[str]:
     return [*_name(pod, "the Pod's hostname"), *of_template(pod, '')]
 
 
-def of_job(job: Object) -> list[str]:
+def of_job(job: Object, *, is_new: bool) -> list[str]:
     """The warnings of a new Job, or of a changed one."""
     spec = job['spec']
-    found = _name(job, 'Pod names and hostnames')
+    found = _name(job, 'Pod names and hostnames') if is_new else []
     if (
         spec.get('completionMode') == 'Indexed'
         and (spec.get('completions') or 0) > 100_000

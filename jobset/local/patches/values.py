@@ -335,7 +335,12 @@ def without(value: Any, dropped: Fields, kept: Fields, node: Node) -> None:
     if isinstance(value, dict):
         for step, part in dropped.items():
             name = step[2:]
-            if step != SELF and name in value and _goes(value[name], part, kept.get(step), _child(node, name)):
+            if step == SELF or name not in value:
+                continue
+            child = _child(node, name)
+            # A field of a struct in which nobody else has a part goes with what the server has put there.
+            is_alone = name in node.properties and step not in kept and 'managedFields' not in child.properties
+            if is_alone or _goes(value[name], part, kept.get(step), child):
                 del value[name]
     elif isinstance(value, list) and _has_identities(node):
         items = node.items or ANYTHING

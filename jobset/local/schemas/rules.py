@@ -128,7 +128,7 @@ def _evaluated(rule: Rule, value: Any, old: Any, node: Node, path: str) -> Itera
             return
     except expressions.FailedError as error:
         kind = 'object' if isinstance(value, dict) else node.type or 'string'
-        yield Cause(path, f'Invalid value: "{kind}": {error} evaluating rule: {rule.source}')
+        yield Cause(path, f'Invalid value: "{kind}": {error} evaluating rule: {rule.message or rule.source}')
         return
     yield _cause(rule, value, before, path)
 

@@ -67,6 +67,8 @@ class Options:
     resource_version: str | None = None
     policy: str | None = None
     dry_run: bool = False
+    waits: bool = False
+    """Whether the old way was used to ask for dependents to go: the answer then tells the object that is still there."""
 
 
 class Deleter:
@@ -81,7 +83,9 @@ class Deleter:
         options = read(call, params)
         if kind.key in _ORPHANED and options.policy is None:
             call.said.append(_ORPHAN_WARNING)
-        return answers.Answer(200, await self.remove(kind, target.namespace, target.name, options, said=call.said))
+        body = await self.remove(kind, target.namespace, target.name, options, said=call.said)
+        stays = options.waits and self._plane.store.get(kind.key, target.namespace, target.name) is not None
+        return answers.Answer(202 if stays else 200, body)
 
     async def delete_collection(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Answer:
         """Answers a DELETE of a collection: each object that is selected, as if one by one."""
@@ -218,6 +222,7 @@ def _options(
         resource_version=preconditions.resource_version,
         policy=policy,
         dry_run=queries.dry_run(dry_run, kind),
+        waits=orphan is False,
     )
 
 
