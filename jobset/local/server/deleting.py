@@ -68,7 +68,7 @@ class Options:
     policy: str | None = None
     dry_run: bool = False
     waits: bool = False
-    """Whether the old way was used to ask for dependents to go: the answer then tells the object that is still there."""
+    """Whether the old way was used to ask for dependents to go: the answer then has the object that is still there."""
 
 
 class Deleter:
