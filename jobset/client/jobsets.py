@@ -169,9 +169,11 @@ class Jobsets:
         namespace: str | None = None,
     ) -> AsyncGenerator[tuple[str, str], None]:
         """Rank and text of each line of all logs; with ``follow`` as they come, until the JobSet has ended."""
-        async for line in self.log_lines(name, follow=follow, wanted=wanted, namespace=namespace):
-            if isinstance(line, lines.Line):
-                yield line.rank, line.text
+        found = self.log_lines(name, follow=follow, wanted=wanted, namespace=namespace)
+        async with contextlib.aclosing(found):
+            async for line in found:
+                if isinstance(line, lines.Line):
+                    yield line.rank, line.text
 
     async def log_lines(
         self,

@@ -1,5 +1,6 @@
 """``jobset events NAME``: what was said about a JobSet and all that belongs to it."""
 
+import contextlib
 import datetime
 import sys
 from collections.abc import Sequence
@@ -93,13 +94,14 @@ async def _watch(jobsets: Jobsets, name: str, only: str, form: str) -> None:
     if form == 'table':
         output.write(_line(HEADER))
     told: dict[str, int] = {}
-    async for family in jobsets.follow(name):
-        for event in family.events:
-            if only in ('', event.type) and told.get(event.metadata.name) != event.count:
-                told[event.metadata.name] = event.count
-                row = _row(event, output.now())
-                output.write(_line(row) if form == 'table' else _compact(event))
-        sys.stdout.flush()
+    async with contextlib.aclosing(jobsets.follow(name)) as states:
+        async for family in states:
+            for event in family.events:
+                if only in ('', event.type) and told.get(event.metadata.name) != event.count:
+                    told[event.metadata.name] = event.count
+                    row = _row(event, output.now())
+                    output.write(_line(row) if form == 'table' else _compact(event))
+            sys.stdout.flush()
 
 
 def _compact(event: observed.Event) -> str:

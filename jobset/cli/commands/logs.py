@@ -1,5 +1,6 @@
 """``jobset logs NAME``: what all ranks have written."""
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -56,8 +57,12 @@ async def command(
     if follow and previous:
         raise failures.Failure('--follow and --previous exclude each other', code=failures.USAGE)
     printer = Printer(timestamps=timestamps, prefix=prefix)
-    async with target.connect() as jobsets:
-        async for line in jobsets.log_lines(name, follow=follow, wanted=wanted):
+    async with (
+        target.connect() as jobsets,
+        # Closed before the connection is, also when the reader of the output has gone.
+        contextlib.aclosing(jobsets.log_lines(name, follow=follow, wanted=wanted)) as found,
+    ):
+        async for line in found:
             printer.show(line)
     if not printer.any_line and not printer.notes:
         output.warn(_nothing(name, attempt))

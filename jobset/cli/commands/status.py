@@ -1,5 +1,6 @@
 """``jobset status NAME``: how it is doing, and what it waits for."""
 
+import contextlib
 import functools
 from collections.abc import Sequence
 from typing import Annotated, Final
@@ -42,14 +43,15 @@ async def _watch(jobsets: Jobsets, name: str) -> None:
     """Shows it anew each time that something has changed."""
     read: dict[object, Sequence[str]] = {}
     with live.Screen() as screen:
-        async for family in jobsets.follow(name):
-            summary = summaries.of(family)
-            if summary.failure not in read:
-                read[summary.failure] = await _log(jobsets, family, summary)
-            picture = functools.partial(screens.lines, summary, log=read[summary.failure], now=output.now())
-            screen.show(picture, screens.line(summary))
-            if summary.ended is not None:
-                return
+        async with contextlib.aclosing(jobsets.follow(name)) as states:
+            async for family in states:
+                summary = summaries.of(family)
+                if summary.failure not in read:
+                    read[summary.failure] = await _log(jobsets, family, summary)
+                picture = functools.partial(screens.lines, summary, log=read[summary.failure], now=output.now())
+                screen.show(picture, screens.line(summary))
+                if summary.ended is not None:
+                    return
 
 
 async def _log(jobsets: Jobsets, family: Family, summary: summaries.Summary) -> Sequence[str]:
