@@ -96,7 +96,8 @@ class Follower:
                 self._tell()
 
     async def _logs(self) -> None:
-        told = self._jobsets.log_lines(self.ending.name, follow=True, namespace=self._namespace)
+        everything = lines.Wanted(initial=True)
+        told = self._jobsets.log_lines(self.ending.name, follow=True, wanted=everything, namespace=self._namespace)
         async with contextlib.aclosing(told):
             async for line in told:
                 self._has_logged = True

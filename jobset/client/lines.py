@@ -39,7 +39,10 @@ class Wanted:
     job_index: int | None = None
     pod_index: int | None = None
     container: str = ''
-    """The containers but the initial ones, when empty."""
+    """The containers, when empty; the initial ones only with ``initial``."""
+
+    initial: bool = False
+    """Whether initial containers and sidecars are among those meant."""
 
     attempt: int | None = None
     """The attempts that there are, when None."""
@@ -64,9 +67,9 @@ class Wanted:
     def containers(self, pod: observed.Pod) -> list[str]:
         """The names of the containers to read from."""
         names = [container.name for container in pod.spec.containers]
-        if not self.container:
-            return names
         initial = [container.name for container in pod.spec.init_containers or ()]
+        if not self.container:
+            return [*initial, *names] if self.initial else names
         return [name for name in (*initial, *names) if name == self.container]
 
 

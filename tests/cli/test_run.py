@@ -219,3 +219,17 @@ def test_a_run_that_waits_for_a_change_can_be_ended(runner: Runner) -> None:
     process.send_signal(signal.SIGINT)
 
     assert process.wait(SECONDS) == 130
+
+
+def test_initial_containers_are_heard_too(runner: Runner) -> None:
+    wanted = jobset('begins', replicated('main', 'echo then'))
+    pod = wanted['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']
+    pod['initContainers'] = [{'name': 'first', 'image': 'busybox', 'command': ['echo', 'before']}]
+
+    code, output, _ = runner.run(runner.file(wanted))
+
+    assert code == 0
+    assert [line for line in news(output) if line.startswith('[')] == [
+        '[main-0-0 first] before',
+        '[main-0-0 main] then',
+    ]
