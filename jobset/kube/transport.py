@@ -5,6 +5,7 @@ Retries and decoding are above, in :mod:`jobset.kube.client`. All clients of a p
 
 import asyncio
 import contextlib
+import errno
 import logging
 import os
 import time
@@ -288,8 +289,8 @@ def _refusal(request: requests.Request, response: aiohttp.ClientResponse, body: 
 
 
 def _text(error: BaseException) -> str:
-    if isinstance(error, aiohttp.ClientConnectorError):
-        reason = os.strerror(error.os_error.errno) if error.os_error.errno else str(error.os_error)
-        return f'cannot connect to {error.host}:{error.port}: {reason}'
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        # What aiohttp says has the representation of objects in it.
+        return f'cannot connect to {error.host}:{error.port}: {os.strerror(errno.ECONNREFUSED)}'
     # Some of these errors have no text of their own.
     return str(error) or type(error).__name__
