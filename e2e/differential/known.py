@@ -47,9 +47,9 @@ KNOWN: Final = (
         blurred=r' in scheme \\*"pkg/runtime/scheme.go:\d+\\*"| here',
     ),
     Known(
-        why='within the Go struct that is shown, a list or map that was given empty is not null',
+        why='within the Go struct that is shown, what was given empty is not null, and what was not given has its default',
         real=r'\\"(Spec|Volumes|Containers)\\":',
-        blurred=r'null|\[\]|\{\}',
+        blurred=r'null|\[\]|\{\}|420',
     ),
     Known(
         why='the same, where the text is a difference of two structs',
@@ -121,6 +121,20 @@ KNOWN: Final = (
         why='a patch of the wrong type is refused in other words where it is of a status',
         real='of type jsonpatch.Patch',
         ours='of type .*jsonPatchOp',
+    ),
+    Known(
+        why='of an object that is refused for its version, double fields are not looked for',
+        what='jobsets.* create: warnings',
+        real='duplicate field',
+        ours=r'^\[\]$',
+    ),
+    Known(
+        why='null applied to a list that the manager had to itself takes the list away; in kube-apiserver null stays, and '
+        'is refused',
+        what='jobsets.* apply: causes',
+        real='must be of type array: .*null',
+        ours='^$',
+        sent='"replicatedJobs": null',
     ),
     Known(
         why='the words of another JSON parser',

@@ -173,6 +173,11 @@ class Kind:
         return f'{self.group}/{self.version}' if self.group else self.version
 
     @property
+    def stored_group(self) -> str:
+        """The group that refusals of an object name: the one in which it is stored."""
+        return self.key.partition('.')[2]
+
+    @property
     def key(self) -> str:
         """``plural.group``, the same for all versions: where the store keeps the objects."""
         return self.storage or (f'{self.plural}.{self.group}' if self.group else self.plural)

@@ -83,7 +83,7 @@ class Creator:
         causes = metadata.validate_create(kind, obj, is_custom=is_custom)
         causes += kind.schema.validate(obj, found=causes) + rules.validate(obj)
         if causes:
-            raise Problem.invalid(kind.kind, kind.group, objects.name(obj), list(dict.fromkeys(causes)))
+            raise Problem.invalid(kind.kind, kind.stored_group, objects.name(obj), list(dict.fromkeys(causes)))
         if warns:
             said += metadata.warnings(obj) if is_custom else rules.warnings(obj, None)
         await asking.validate(obj, None)

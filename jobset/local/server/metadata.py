@@ -114,7 +114,7 @@ def validate_update(obj: Object, old: Object, *, is_custom: bool) -> list[Cause]
         return causes
     if is_custom:
         return causes + _validate_owned(new) * 3 + _finalizers(new.get('finalizers') or ())
-    return causes + _validate(new) + _kube_finalizers(new)
+    return _validate(new) + causes + _kube_finalizers(new)
 
 
 def qualified_name(text: str) -> list[str]:

@@ -174,7 +174,7 @@ class Updater:
         if causes:
             if not is_custom:
                 causes = list(dict.fromkeys(causes))
-            raise Problem.invalid(kind.kind, kind.group, target.name, causes)
+            raise Problem.invalid(kind.kind, kind.stored_group, target.name, causes)
 
     def _bump(self, kind: Kind, new: Object, old: Object) -> None:
         """Counts the change of what its maker wants."""

@@ -138,4 +138,4 @@ def write(kind: resources.Kind, obj: Object, old: Object, subresource: str) -> O
 
 def _refuse(kind: resources.Kind, obj: Object, causes: list[Any]) -> None:
     if causes:
-        raise problems.Problem.invalid(kind.kind, kind.group, objects.name(obj), list(dict.fromkeys(causes)))
+        raise problems.Problem.invalid(kind.kind, kind.stored_group, objects.name(obj), list(dict.fromkeys(causes)))

@@ -32,10 +32,6 @@ def _without(*paths: str) -> Callable[[Object], Object]:
     return expected
 
 
-def _in_group(answer: Object) -> Object:
-    return answer | {'message': answer['message'].replace('Event "', 'Event.events.k8s.io "')}
-
-
 def _refused_name(answer: Object) -> Object:
     text: Any = (
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -54,7 +50,6 @@ def _refused_name(answer: Object) -> Object:
 _PROTECTED: Final = Difference(
     'no controller of the plane takes protection finalizers away again, so none are added', _without_finalizers
 )
-_WORDED: Final = Difference('the server of the plane names the group that was asked, not the core group', _in_group)
 
 DIFFERENCES: Final = {
     'job: template label wrong': Difference(
@@ -64,9 +59,6 @@ DIFFERENCES: Final = {
     'endpointslices.discovery.k8s.io: addresses': Difference(
         'pods of the plane live on loopback addresses, so endpoints may', _without('endpoints[1].addresses[0]')
     ),
-    'events.events.k8s.io: series': _WORDED,
-    'events.events.k8s.io: of nothing': _WORDED,
-    'events.events.k8s.io: incomplete': _WORDED,
     'persistentvolumeclaims: plain': _PROTECTED,
     'persistentvolumeclaims: class': _PROTECTED,
     'persistentvolumeclaims: source': _PROTECTED,
