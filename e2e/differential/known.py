@@ -47,7 +47,7 @@ KNOWN: Final = (
         blurred=r' in scheme \\*"pkg/runtime/scheme.go:\d+\\*"| here',
     ),
     Known(
-        why='within the Go struct that is shown, what was given empty is not null, and what was not given has its default',
+        why='within the Go struct that is shown, what was given empty is not null, and what was not has its default',
         real=r'\\"(Spec|Volumes|Containers)\\":',
         blurred=r'null|\[\]|\{\}|420',
     ),
@@ -129,12 +129,15 @@ KNOWN: Final = (
         ours=r'^\[\]$',
     ),
     Known(
-        why='null applied to a list that the manager had to itself takes the list away; in kube-apiserver null stays, and '
-        'is refused',
-        what='jobsets.* apply: causes',
-        real='must be of type array: .*null',
-        ours='^$',
-        sent='"replicatedJobs": null',
+        why='null applied to what the manager had to itself takes it away; in kube-apiserver null stays, or what is '
+        'left has no owner',
+        what='jobsets.* apply: (causes|.*managedFields)',
+        sent=': null',
+    ),
+    Known(
+        why='links of objects to themselves are long gone, and not kept',
+        what='selfLink',
+        ours='nothing',
     ),
     Known(
         why='the words of another JSON parser',
