@@ -98,7 +98,7 @@ class Maker:
         mounts: list[object] = [{'name': 'trail', 'mountPath': _TRAIL}]
         volumes: list[object] = [{'name': 'trail', 'hostPath': {'path': str(self.trail), 'type': 'FileOrCreate'}}]
         if claim := more.pop('mount', None):
-            mounts.append({'name': claim, 'mountPath': '/work'})
+            mounts.append({'name': claim, 'mountPath': '/shared'})
         if more.pop('empty', False):
             volumes.append({'name': 'work', 'emptyDir': {}})
         container['volumeMounts'] = mounts
@@ -119,8 +119,8 @@ def _chain(make: Maker) -> Object:
         'templates': [{'metadata': {'name': 'work'}, 'spec': claim}],
         'retentionPolicy': {'whenDeleted': 'Delete'},
     }
-    read = 'test "$(cat /work/data)" -le "$ATTEMPT" || exit 9\n'
-    data = make.group('data', 'echo $ATTEMPT > /work/data', mount='work')
+    read = 'test "$(cat /shared/data)" -le "$ATTEMPT" || exit 9\n'
+    data = make.group('data', 'echo $ATTEMPT > /shared/data', mount='work')
     server = make.group(
         'server',
         f'{read}sleep 0.4',
@@ -163,7 +163,7 @@ def _doomed(make: Maker) -> Object:
 
 def _in_place(make: Maker) -> Object:
     """Containers that are started again in their pods, which keep their folders."""
-    command = 'test -e /work/seen || { touch /work/seen; exit 1; }; sleep 0.2'
+    command = 'test -e /shared/seen || { touch /shared/seen; exit 1; }; sleep 0.2'
     job = {'backoffLimit': OFTEN}
     group = make.group('main', command, pods=2, job=job, mount='work', empty=True, policy='OnFailure')
     return {'replicatedJobs': [group]}

@@ -9,9 +9,6 @@ import pytest
 from tests.scenarios import endings, plane, started, stories
 from tests.scenarios.space import SAMPLES, Space
 
-DIFFERENT: dict[str, str] = {}
-"""Stories that end otherwise on the embedded plane, each with the reason."""
-
 
 @pytest.fixture(scope='module')
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[plane.Plane]:
@@ -29,8 +26,6 @@ def samples(request: pytest.FixtureRequest, place: plane.Plane) -> Iterator[star
 
 @pytest.mark.parametrize('story', stories.ALL, ids=lambda story: story.__name__)
 def test_story(story: Callable[[Space], None], place: plane.Plane) -> None:
-    if reason := DIFFERENT.get(story.__name__):
-        pytest.skip(reason)
     story(Space(place, _unique(story.__name__)))
 
 
