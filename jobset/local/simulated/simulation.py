@@ -34,22 +34,9 @@ from jobset.local import plane
 from jobset.local.jobs import controller as jobs
 from jobset.local.patches import fields
 from jobset.local.scheduling import scheduler
-from jobset.local.server import planes, watching
+from jobset.local.server import planes, untracked, watching
 from jobset.local.simulated import kubelet, nodes, outages, outcomes
 from jobset.local.store import storage
-
-
-class Unowned:
-    """Tells nothing of who owns which field of what is written: nobody asks, and it is a fifth of the cost of a write.
-
-    Server-side apply works, as on objects that nobody else has written to.
-    """
-
-    apply = staticmethod(fields.apply)
-    manager_of = staticmethod(fields.manager_of)
-
-    def track(self, *_: object, **__: object) -> None:
-        """Nothing."""
 
 
 def serving(
@@ -62,7 +49,7 @@ def serving(
     """A server for simulations, for the length of the block: :func:`jobset.local.plane.serving` without what is costly
     and only of use to people and to clients that may be cut off.
     """
-    ownership: planes.Ownership = fields if tracks_fields else Unowned()
+    ownership: planes.Ownership = fields if tracks_fields else untracked.Untracked()
     return plane.serving(
         store,
         now=clock.now,
