@@ -190,7 +190,7 @@ def _has_patterns(jobset: types.JobSet) -> bool:
 def _judge_change(request: Request, sent: msgspec.Raw, gates: features.FeatureGates) -> Answer:
     if request.old_object == NOTHING:
         raise BadReviewError('request.oldObject: missing for UPDATE')
-    if _spec(sent) == _spec(request.old_object):
+    if _judged(sent) == _judged(request.old_object):
         # Also where it cannot be read: finalizers must come off a JobSet that an older version has stored.
         return ALLOWED
     new, old = _jobset(sent), _jobset(request.old_object)
@@ -206,15 +206,23 @@ def _refusal(name: str, errors: Sequence[validation.FieldError]) -> Answer:
     return Answer(refusal=validation.status_422(name, errors)) if errors else ALLOWED
 
 
-class _WithSpec(msgspec.Struct, frozen=True):
+class _WithAnnotations(msgspec.Struct, frozen=True):
+    annotations: msgspec.Raw = msgspec.Raw(b'{}')
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """The parts whose change is judged."""
+
+    metadata: _WithAnnotations = _WithAnnotations()
     spec: msgspec.Raw = msgspec.Raw(b'{}')
 
 
-def _spec(sent: msgspec.Raw) -> bytes | None:
+def _judged(sent: msgspec.Raw) -> tuple[bytes, bytes] | None:
     try:
-        return bytes(msgspec.json.decode(sent, type=_WithSpec).spec)
+        found = msgspec.json.decode(sent, type=_Judged)
     except msgspec.MsgspecError:
         return None
+    return bytes(found.metadata.annotations), bytes(found.spec)
 
 
 def _jobset(sent: msgspec.Raw) -> types.JobSet | list[validation.FieldError]:

@@ -1,0 +1,51 @@
+"""Whether the annotations under our own prefix are known, and their values readable."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from jobset.api import extras, types
+from jobset.api.validation import fields
+
+
+def check(jobset: types.JobSet, known_before: types.JobSet | None = None) -> list[fields.FieldError]:
+    """The mistakes in annotations of the set and of its Job templates; what was admitted once is not judged again."""
+    found = _judge('metadata.annotations', jobset.metadata.annotations, _own(known_before), extras.ON_JOBSET)
+    before = {job.name: job for job in known_before.spec.replicated_jobs} if known_before is not None else {}
+    for i, replicated in enumerate(jobset.spec.replicated_jobs):
+        path = f'spec.replicatedJobs[{i}].template.metadata.annotations'
+        earlier = before.get(replicated.name)
+        admitted = None if earlier is None else earlier.job.metadata.annotations
+        found += _judge(path, replicated.job.metadata.annotations, admitted, extras.ON_REPLICATED_JOB)
+    return found
+
+
+def _own(jobset: types.JobSet | None) -> Mapping[str, str] | None:
+    return None if jobset is None else jobset.metadata.annotations
+
+
+def _judge(
+    path: str,
+    annotations: Mapping[str, str] | None,
+    admitted: Mapping[str, str] | None,
+    known: Iterable[extras.Extra[object]],
+) -> list[fields.FieldError]:
+    rows = {extra.key: extra for extra in known}
+    found: list[fields.FieldError] = []
+    for key, value in (annotations or {}).items():
+        if not key.startswith(extras.PREFIX) or (admitted or {}).get(key) == value:
+            continue
+        if key not in rows:
+            found.append(fields.FieldError(fields.Kind.INVALID, f'{path}[{key}]', _unknown(key, rows)))
+            continue
+        try:
+            rows[key].parse(value)
+        except extras.ExtraError as error:
+            found.append(fields.FieldError(fields.Kind.INVALID, f'{path}[{key}]', str(error)))
+    return found
+
+
+def _unknown(key: str, known: Iterable[str]) -> str:
+    names = sorted(known)
+    close = difflib.get_close_matches(key, names, n=1)
+    advice = f'did you mean {close[0]}?' if close else f'known here are: {", ".join(names) or "none"}'
+    return f'{key} is no annotation of jobset; {advice}'
