@@ -1,18 +1,24 @@
 """What comes in and what goes out, without HTTP."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
+from jobset.kube import httpserver
+from jobset.kube.httpserver import Stream
 from jobset.local.objects import Object
 from jobset.local.problems import Problem
+
+__all__ = ['JSON', 'LOG', 'PROTOBUF', 'TEXT', 'YAML', 'Answer', 'Call', 'Stream', 'encode', 'warnings']
 
 JSON: Final = 'application/json'
 YAML: Final = 'application/yaml'
 PROTOBUF: Final = 'application/vnd.kubernetes.protobuf'
 TEXT: Final = 'text/plain; charset=utf-8'
+LOG: Final = 'text/plain'
+"""Of the log of a container, as the real server calls it."""
 
 encode: Final = msgspec.json.Encoder().encode
 
@@ -35,14 +41,10 @@ class Call:
     """Warnings for the client, whatever becomes of the request."""
 
 
-@dataclass(slots=True)
-class Answer:
+class Answer(httpserver.Answer):
     """A complete answer."""
 
-    status: int
-    body: bytes
-    content_type: str = JSON
-    headers: Sequence[tuple[str, str]] = ()
+    __slots__ = ()
 
     @classmethod
     def of(cls, obj: Object, status: int = 200, headers: Sequence[tuple[str, str]] = ()) -> 'Answer':
@@ -54,16 +56,6 @@ class Answer:
         """What a problem looks like to the client."""
         headers = () if problem.retry_after is None else (('Retry-After', str(problem.retry_after)),)
         return cls.of(problem.status(), problem.code, headers)
-
-
-@dataclass(slots=True)
-class Stream:
-    """An answer that goes on: its pieces as they come. Whoever gives up on it closes ``pieces``."""
-
-    pieces: AsyncIterator[bytes]
-    content_type: str = JSON
-    headers: Sequence[tuple[str, str]] = ()
-    status: int = 200
 
 
 def warnings(texts: Iterable[str]) -> list[tuple[str, str]]:

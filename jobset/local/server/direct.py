@@ -10,6 +10,7 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator
 
 from jobset.kube import errors, requests
+from jobset.kube.httpserver import close
 from jobset.local.server import answers
 from jobset.local.server.server import Server
 
@@ -81,13 +82,6 @@ class Pieces:
         except TimeoutError:
             text = f'nothing has come for {self._idle_timeout} s'
             raise errors.Silent(text, where=str(self._request), sent=True) from None
-
-
-async def close(pieces: AsyncIterator[bytes]) -> None:
-    """Gives up on a stream."""
-    closing = getattr(pieces, 'aclose', None)
-    if closing is not None:
-        await closing()
 
 
 async def _generator(stream: answers.Stream) -> AsyncGenerator[bytes, None]:

@@ -4,13 +4,15 @@ import asyncio
 import contextlib
 import errno
 import hmac
+import http
 import logging
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Final
 
+from jobset.kube import httpserver
 from jobset.local.problems import Problem
-from jobset.local.server import bodies, connections, identity
+from jobset.local.server import answers, bodies, identity, refusals
 from jobset.local.server.answers import Answer, Call, Stream
 from jobset.local.server.server import Server
 
@@ -35,7 +37,7 @@ class Listener:
         self._server = server
         self._identity = known
         self._expected = f'Bearer {known.token}'.encode()
-        self._open: dict[asyncio.Task[None], connections.Connection] = {}
+        self._connections = httpserver.Connections(self, httpserver.Bounds(body_bytes=bodies.MAX_BYTES))
         self.port = 0
         """As it turned out, where 0 was asked for."""
 
@@ -50,7 +52,7 @@ class Listener:
         loop = asyncio.get_running_loop()
         try:
             sockets = await loop.create_server(
-                lambda: connections.Protocol(self._begin),
+                self._connections,
                 identity.ADDRESS,
                 port,
                 ssl=self._identity.context(),
@@ -71,33 +73,26 @@ class Listener:
             sockets.close()
             # Watches end by themselves then, and their clients see a complete answer.
             self._server.close()
-            await self._finish()
+            await self._connections.finish(_CLOSING_SECONDS)
 
-    def _begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> asyncio.Task[None]:
-        connection = connections.Connection(reader, writer, check=self._check, reply=self._reply, most=bodies.MAX_BYTES)
-        task = asyncio.get_running_loop().create_task(connection.serve(), name='connection')
-        self._open[task] = connection
-        task.add_done_callback(self._open.pop)
-        return task
-
-    async def _finish(self) -> None:
-        """Ends all connections, those that are answering last."""
-        for task, connection in self._open.items():
-            if connection.is_idle:
-                task.cancel()
-        if self._open:
-            await asyncio.wait(list(self._open), timeout=_CLOSING_SECONDS)
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
-
-    def _check(self, head: connections.Head) -> Answer | None:
+    def check(self, head: httpserver.Head) -> Answer | None:
+        """A refusal where the token is missing or wrong."""
         given = head.headers.get('authorization', '')
         if hmac.compare_digest(given.encode(), self._expected):
             return None
         return Answer.refusal(Problem(401, 'Unauthorized', 'Unauthorized'))
 
-    async def _reply(self, head: connections.Head, body: bytes) -> Answer | Stream:
+    def refuse(self, status: http.HTTPStatus) -> Answer:
+        """What a client is told whose request cannot be read."""
+        match status:
+            case http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                return Answer.refusal(refusals.too_large(bodies.MAX_BYTES))
+            case http.HTTPStatus.REQUEST_TIMEOUT:
+                return Answer.refusal(Problem(status, 'Timeout', 'the request has not come to its end in time'))
+        return Answer.refusal(Problem(status, status.phrase.replace(' ', ''), status.phrase))
+
+    async def reply(self, head: httpserver.Head, body: bytes) -> Answer | Stream:
+        """What the server says. A fault of it is an answer, too."""
         headers = head.headers
         call = Call(
             head.method,
@@ -109,8 +104,30 @@ class Listener:
             headers.get('user-agent', ''),
         )
         try:
-            return await self._server.answer(call)
+            answer = await self._server.answer(call)
+            return await _begun(answer) if isinstance(answer, Stream) else answer
         except Exception:
             logger.exception('%s %s', call.method, call.path)
             text = 'the server has a fault, which it has written to its log'
             return Answer.refusal(Problem(500, 'InternalError', text))
+
+
+async def _begun(stream: Stream) -> Answer | Stream:
+    """The stream; of a log, once its first piece is there: one that cannot even begin is an answer like any other."""
+    if stream.content_type != answers.LOG:
+        return stream
+    try:
+        first = await anext(stream.pieces, b'')
+    except Problem as problem:
+        return Answer.refusal(problem)
+    stream.pieces = _after(first, stream.pieces)
+    return stream
+
+
+async def _after(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    try:
+        yield first
+        async for piece in pieces:
+            yield piece
+    finally:
+        await httpserver.close(pieces)

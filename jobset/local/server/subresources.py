@@ -61,7 +61,7 @@ class Subresources:
             tail_lines=tail,
             limit_bytes=most,
         )
-        return answers.Stream(source.read(pod, wanted), 'text/plain')
+        return answers.Stream(source.read(pod, wanted), answers.LOG)
 
     async def bind(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Answer:
         """Answers a POST to ``pods/binding``, or of a Binding: the pod goes to that node, once."""

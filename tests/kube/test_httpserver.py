@@ -2,13 +2,14 @@
 
 import asyncio
 import contextlib
+import http
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from jobset.local.problems import Problem
-from jobset.local.server import connections
-from jobset.local.server.answers import Answer, Stream
+from jobset.kube import httpserver
+from jobset.kube.httpserver import Answer, Head, Stream
+from tests.kube import virtual
 
 MOST = 1000
 
@@ -29,26 +30,27 @@ class Peer:
             return await self.reader.read()
 
 
-def check(head: connections.Head) -> Answer | None:
-    return Answer(401, b'no', 'text/plain') if head.headers.get('authorization') == 'wrong' else None
+class Service:
+    """Answers with what it was asked."""
 
+    def check(self, head: Head) -> Answer | None:
+        return Answer(401, b'no', 'text/plain') if head.headers.get('authorization') == 'wrong' else None
 
-async def reply(head: connections.Head, body: bytes) -> Answer | Stream:
-    match head.path:
-        case '/stream':
-            return Stream(pieces([b'one', b'', b'two']), 'application/json')
-        case '/late':
-            return Stream(pieces([]), 'text/plain')
-        case '/fault':
-            return Stream(pieces([b'one', ZeroDivisionError()]), 'application/json')
-        case '/new-code':
-            return Answer(499, b'', 'text/plain', [('Warning', '299 - "x"')])
-    return Answer(200, f'{head.method} {head.path}?{head.query} '.encode() + body, 'text/plain')
+    async def reply(self, head: Head, body: bytes) -> Answer | Stream:
+        match head.path:
+            case '/stream':
+                return Stream(pieces([b'one', b'', b'two']), 'application/json')
+            case '/fault':
+                return Stream(pieces([b'one', ZeroDivisionError()]), 'application/json')
+            case '/new-code':
+                return Answer(499, b'', 'text/plain', [('Warning', '299 - "x"')])
+        return Answer(200, f'{head.method} {head.path}?{head.query} '.encode() + body, 'text/plain')
+
+    def refuse(self, status: http.HTTPStatus) -> Answer:
+        return Answer(status, status.phrase.encode(), 'text/plain')
 
 
 async def pieces(said: Sequence[bytes | Exception]) -> AsyncIterator[bytes]:
-    if not said:
-        raise Problem.bad_request('it cannot begin')
     for one in said:
         if isinstance(one, Exception):
             raise one
@@ -57,15 +59,8 @@ async def pieces(said: Sequence[bytes | Exception]) -> AsyncIterator[bytes]:
 
 @pytest.fixture
 async def peer() -> AsyncIterator[Peer]:
-    tasks: list[asyncio.Task[None]] = []
-
-    def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> asyncio.Task[None]:
-        connection = connections.Connection(reader, writer, check=check, reply=reply, most=MOST)
-        tasks.append(asyncio.get_running_loop().create_task(connection.serve()))
-        return tasks[-1]
-
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: connections.Protocol(begin), '127.0.0.1', 0)
+    connections = httpserver.Connections(Service(), httpserver.Bounds(body_bytes=MOST))
+    server = await asyncio.get_running_loop().create_server(connections, '127.0.0.1', 0)
     reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
     try:
         yield Peer(reader, writer)
@@ -75,7 +70,7 @@ async def peer() -> AsyncIterator[Peer]:
             await writer.wait_closed()
         server.close()
         async with asyncio.timeout(10):
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await connections.finish(5)
 
 
 def answered(body: bytes, *, status: bytes = b'200 OK', more: bytes = b'') -> bytes:
@@ -101,11 +96,6 @@ GOOD_BYE = answered(b'GET /last? ', more=CLOSE)
             answered(b'PUT /a? body'),
             id='in chunks',
         ),
-        pytest.param(
-            b'PUT /a HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\nbody',
-            b'HTTP/1.1 100 Continue\r\n\r\n' + answered(b'PUT /a? body'),
-            id='asks before it sends',
-        ),
         pytest.param(b'HEAD /a HTTP/1.1\r\n\r\n', answered(b'HEAD /a? ')[:-9], id='only the head is wanted'),
         pytest.param(b'GET /a HTTP/1.1\r\nAuthorization: wrong\r\n\r\n', answered(b'no', status=b'401 Unauthorized')),
         pytest.param(
@@ -126,6 +116,12 @@ async def test_one_request_after_the_other(peer: Peer, request_: bytes, answer: 
     assert await peer.talk(request_ + request_, LAST) == answer + answer + GOOD_BYE
 
 
+async def test_who_asks_before_it_sends_is_told_to(peer: Peer) -> None:
+    said = await peer.talk(b'PUT /a HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\nbody', LAST)
+
+    assert said == b'HTTP/1.1 100 Continue\r\n\r\n' + answered(b'PUT /a? body') + GOOD_BYE
+
+
 @pytest.mark.parametrize(
     ('request_', 'code'),
     [
@@ -143,8 +139,13 @@ async def test_one_request_after_the_other(peer: Peer, request_: bytes, answer: 
         pytest.param(
             b'PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n', 400, id='length and chunks'
         ),
+        pytest.param(
+            b'GET /a HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n\r\n', 200, id='something else'
+        ),
         pytest.param(b'PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n', 400, id='no size of a chunk'),
-        pytest.param(b'PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n', 413, id='too large in chunks'),
+        pytest.param(
+            b'PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3e9\r\n' + b'x' * 1001, 413, id='too large in chunks'
+        ),
         pytest.param(b'PUT /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc', 400, id='a chunk too long'),
         pytest.param(b'PUT /a HTTP/1.1\r\nAuthorization: wrong\r\nContent-Length: 3\r\n\r\nabc', 401, id='no token'),
     ],
@@ -155,15 +156,77 @@ async def test_nothing_follows_what_is_refused(peer: Peer, request_: bytes, code
     assert (said[:12], said.count(b'HTTP/1.1'), CLOSE in said) == (b'HTTP/1.1 %d' % code, 1, True)
 
 
-async def test_a_stream_that_cannot_begin_is_an_answer(peer: Peer) -> None:
-    said = await peer.talk(b'GET /late HTTP/1.1\r\n\r\n', LAST)
-
-    assert (said[:24], said[-len(GOOD_BYE) :]) == (b'HTTP/1.1 400 Bad Request', GOOD_BYE)
-
-
 async def test_a_stream_that_breaks_off_does_not_look_complete(peer: Peer) -> None:
     said = b''
     with contextlib.suppress(ConnectionError):
         said = await peer.talk(b'GET /fault HTTP/1.1\r\n\r\n')
 
     assert not said.endswith(b'0\r\n\r\n')
+
+
+class Wire(asyncio.Transport):
+    """The server's end of a connection in virtual time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said = b''
+        self.closed_after: float | None = None
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.said += data
+
+    def close(self) -> None:
+        if self.closed_after is None:
+            self.closed_after = virtual.now()
+
+    def is_reading(self) -> bool:
+        return True
+
+
+def connected() -> tuple[httpserver.Connection, Wire]:
+    bounds = httpserver.Bounds(body_bytes=MOST, read_seconds=30, idle_seconds=300)
+    connection, wire = httpserver.Connections(Service(), bounds)(), Wire()
+    connection.connection_made(wire)
+    return connection, wire
+
+
+@virtual.timed
+async def test_an_idle_connection_is_closed_without_a_word() -> None:
+    connection, wire = connected()
+    await asyncio.sleep(200)
+    connection.data_received(b'GET /a HTTP/1.1\r\n\r\n')
+    await asyncio.sleep(1000)
+    connection.connection_lost(None)
+
+    assert (wire.said, wire.closed_after) == (answered(b'GET /a? '), 500)
+
+
+@pytest.mark.parametrize('part', [b'GET', b'PUT /a HTTP/1.1\r\nContent-Length: 4\r\n\r\nbod'])
+def test_a_client_that_sends_no_more_is_told(part: bytes) -> None:
+    @virtual.timed
+    async def wait() -> Wire:
+        connection, wire = connected()
+        connection.data_received(part)
+        await asyncio.sleep(1000)
+        connection.connection_lost(None)
+        return wire
+
+    wire = wait()
+    assert (wire.said, wire.closed_after) == (
+        answered(b'Request Timeout', status=b'408 Request Timeout', more=CLOSE),
+        30,
+    )
+
+
+@virtual.timed
+async def test_a_client_that_does_not_keep_up_is_waited_for() -> None:
+    connection, wire = connected()
+    connection.pause_writing()
+    connection.data_received(b'GET /stream HTTP/1.1\r\n\r\n')
+    await asyncio.sleep(10)
+    before = wire.said
+    connection.resume_writing()
+    await asyncio.sleep(10)
+    connection.connection_lost(None)
+
+    assert (before[-8:], wire.said[-21:]) == (b'3\r\none\r\n', b'3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n'[-21:])
