@@ -206,7 +206,7 @@ class Connection(asyncio.Protocol):
         """One header; one after the body means nothing."""
         coming = self._coming
         if coming.head is None:
-            headers, key, text = coming.headers, name.decode('latin-1').lower(), value.decode('latin-1').rstrip(' \t')
+            headers, (key, text) = coming.headers, _header(name, value)
             headers[key] = f'{headers[key]}, {text}' if key in headers else text
             coming.head_bytes += len(name) + len(value) + 4
 
@@ -386,6 +386,12 @@ async def close(pieces: AsyncIterator[bytes]) -> None:
 def _chunk(piece: bytes) -> bytes:
     # An empty one would be the last.
     return b'%x\r\n%b\r\n' % (len(piece), piece) if piece else b''
+
+
+@functools.lru_cache(maxsize=256)
+def _header(name: bytes, value: bytes) -> tuple[str, str]:
+    # A client sends the same ones with each of its requests.
+    return name.decode('latin-1').lower(), value.decode('latin-1').rstrip(' \t')
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ of one kind (:mod:`jobset.local.kinds`) and controllers look into them.
 
 import datetime
 import functools
-import uuid
+import os
 from typing import Any
 
 Object = dict[str, Any]
@@ -32,15 +32,21 @@ def namespace(obj: Object) -> str:
 
 
 def new_uid() -> str:
-    """A uid that no other object has."""
-    return str(uuid.uuid4())
+    """A uid that no other object has: a random UUID (RFC 9562, version 4)."""
+    digits = os.urandom(16).hex()
+    variant = '89ab'[int(digits[16], 16) & 3]
+    return f'{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}'
+
+
+def stamp(moment: datetime.datetime) -> str:
+    """As ``metav1.Time``: UTC, whole seconds."""
+    return _stamp(moment.replace(microsecond=0))
 
 
 @functools.lru_cache(maxsize=64)
-def stamp(moment: datetime.datetime) -> str:
-    """As ``metav1.Time``: UTC, whole seconds."""
-    # Kept, because in simulations one moment is written many times, and each takes longer than to look it up.
-    return moment.astimezone(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+def _stamp(second: datetime.datetime) -> str:
+    # Kept, because many things are written within a second, and each takes longer than to look it up.
+    return second.astimezone(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 
 def micro_stamp(moment: datetime.datetime) -> str:

@@ -35,7 +35,9 @@ class ConfigMapRules(typed.Rules):
         causes: list[Cause] = []
         texts, binaries = obj.get('data') or {}, obj.get('binaryData') or {}
         for key in texts:
-            causes += faults.each_invalid(f'data[{key}]', key, checks.config_key(key))
+            reasons = checks.config_key(key)
+            if reasons:
+                causes += faults.each_invalid(f'data[{key}]', key, reasons)
             if key in binaries:
                 causes.append(faults.invalid(f'data[{key}]', key, 'duplicate of key present in binaryData'))
         for key in binaries:

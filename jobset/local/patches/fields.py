@@ -114,6 +114,16 @@ def track(
     what the server makes has no owner. ``old`` is the stored object, None for a create. Managed fields in ``new`` that
     are one empty entry (for built-in kinds also an empty list) reset them; when none are given those of ``old`` go on.
     """
+    if old is None and 'managedFields' not in new['metadata']:
+        # A new object has one owner: there is nobody to take anything from.
+        written, _ = values.differences(values.empty(node), new, node)
+        written = _permitted(written, node, subresource, has_status=has_status)
+        if written:
+            owned = _Owned(fieldsets.shared(written), objects.stamp(now))
+            new['metadata']['managedFields'] = [
+                _entry(Manager(manager[:_NAME_LENGTH], _UPDATE, api_version, subresource), owned)
+            ]
+        return
     owners = _owners_of_update(old, new, node, subresource)
     if owners is None:
         new['metadata'].pop('managedFields', None)
