@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import http
 import logging
 import socket
 import ssl
@@ -9,9 +10,9 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import msgspec
-from aiohttp import web
 
 from jobset.admission import metrics, reviews
+from jobset.kube.httpserver import Answer, Bounds, Connections, Head
 
 logger = logging.getLogger(__name__)
 
@@ -55,59 +56,73 @@ class Server:
     async def listening(self, where: socket.socket, context: ssl.SSLContext) -> AsyncIterator[None]:
         """Serves on a bound socket inside the block, then lets requests under way end, and closes the socket."""
         settings = self._settings
-        app = web.Application(client_max_size=settings.largest_body)
-        app.add_routes([web.post(path, self._answer) for path in self._routes])
-        runner = web.AppRunner(
-            app,
-            access_log=None,
-            keepalive_timeout=settings.idle_seconds,
-            shutdown_timeout=settings.drain_seconds,
-            # After an answer to a request that has not come to its end, the rest of it is read for so long.
-            lingering_time=1,
+        bounds = Bounds(
+            body_bytes=settings.largest_body,
+            read_seconds=settings.read_seconds,
+            idle_seconds=settings.idle_seconds,
         )
-        await runner.setup()
+        connections = Connections(self, bounds)
+        listening = await asyncio.get_running_loop().create_server(connections, sock=where, ssl=context, backlog=512)
         try:
-            await web.SockSite(runner, where, ssl_context=context).start()
             yield
         finally:
-            await runner.cleanup()
+            listening.close()
+            await connections.finish(settings.drain_seconds)
 
-    async def _answer(self, request: web.Request) -> web.Response:
-        with self._counters.served(request.path) as outcome:
+    def check(self, head: Head) -> Answer | None:
+        """A refusal of what is no question to us."""
+        if head.path not in self._routes:
+            return _failure(404, 'NotFound', f'{head.path}: nothing is answered here')
+        if head.method != 'POST':
+            return _failure(405, 'MethodNotAllowed', f'{head.path}: {head.method} is not answered, only POST is')
+        return None
+
+    def refuse(self, status: http.HTTPStatus, head: Head | None) -> Answer:
+        """What a client is told whose request does not come to its end."""
+        if head is None:
+            return _failure(status, status.phrase.replace(' ', ''), status.phrase)
+        answer = self._unfinished(status, head.path)
+        with self._counters.served(head.path) as outcome:
+            outcome.code = answer.status
+        return answer
+
+    def _unfinished(self, status: http.HTTPStatus, path: str) -> Answer:
+        settings = self._settings
+        match status:
+            case http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                text = f'the review is longer than {settings.largest_body} bytes'
+                return _failure(413, 'RequestEntityTooLarge', f'{path}: {text}')
+            case http.HTTPStatus.REQUEST_TIMEOUT:
+                text = f'request body: not complete after {settings.read_seconds:g} s'
+                return _failure(400, 'BadRequest', f'{path}: {text}')
+        return _failure(status, status.phrase.replace(' ', ''), f'{path}: {status.phrase}')
+
+    async def reply(self, head: Head, body: bytes) -> Answer:
+        """The review that answers one. A failure of ours is an answer, too."""
+        with self._counters.served(head.path) as outcome:
             try:
-                body = await self._review(request)
+                answer = Answer(200, await self._review(head, body))
             except reviews.BadReviewError as error:
-                outcome.code = 400
-                return _failure(400, 'BadRequest', f'{request.path}: {error}')
-            except web.HTTPRequestEntityTooLarge:
-                outcome.code = 413
-                most = self._settings.largest_body
-                return _failure(413, 'RequestEntityTooLarge', f'{request.path}: the review is longer than {most} bytes')
+                answer = _failure(400, 'BadRequest', f'{head.path}: {error}')
             except Exception:
                 # One review that we cannot handle must not end the server for all others.
-                logger.exception('%s: review failed', request.path)
-                return _failure(
-                    500, 'InternalError', f'{request.path}: the review failed; see the log of the controller'
+                logger.exception('%s: review failed', head.path)
+                answer = _failure(
+                    500, 'InternalError', f'{head.path}: the review failed; see the log of the controller'
                 )
-            outcome.code = 200
-            return web.Response(body=body, content_type='application/json')
+            outcome.code = answer.status
+            return answer
 
-    async def _review(self, request: web.Request) -> bytes:
-        if request.content_type != 'application/json':
-            raise reviews.BadReviewError(f'Content-Type: {request.content_type}; send application/json')
-        try:
-            async with asyncio.timeout(self._settings.read_seconds):
-                body = await request.read()
-        except TimeoutError:
-            raise reviews.BadReviewError(
-                f'request body: not complete after {self._settings.read_seconds:g} s'
-            ) from None
-        expected, handler = self._routes[request.path]
+    async def _review(self, head: Head, body: bytes) -> bytes:
+        content_type = head.headers.get('content-type', '').partition(';')[0].strip().lower()
+        if content_type != 'application/json':
+            raise reviews.BadReviewError(f'Content-Type: {content_type}; send application/json')
+        expected, handler = self._routes[head.path]
         review = reviews.decode(body, expected)
         return reviews.encode(review.uid, await handler(review))
 
 
-def _failure(code: int, reason: str, message: str) -> web.Response:
+def _failure(code: int, reason: str, message: str) -> Answer:
     """A metav1.Status: API servers show its message to whoever asked them."""
     status = {
         'kind': 'Status',
@@ -117,4 +132,4 @@ def _failure(code: int, reason: str, message: str) -> web.Response:
         'message': message,
         'code': code,
     }
-    return web.Response(status=code, body=msgspec.json.encode(status), content_type='application/json')
+    return Answer(code, msgspec.json.encode(status))

@@ -78,8 +78,8 @@ class Service(Protocol):
     async def reply(self, head: Head, body: bytes) -> Answer | Stream:
         """The answer to a request. It does not raise."""
 
-    def refuse(self, status: http.HTTPStatus) -> Answer:
-        """What a client is told whose request cannot be read."""
+    def refuse(self, status: http.HTTPStatus, head: Head | None) -> Answer:
+        """What a client is told whose request cannot be read, at most its head."""
 
 
 @dataclass(slots=True)
@@ -148,7 +148,7 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._opened.add(self)
         self._deadline = self._loop.time() + self._bounds.idle_seconds
-        self._ticks = self._loop.call_later(_TICK_SECONDS, self._tick)
+        self._ticks = self._loop.call_later(min(_TICK_SECONDS, self._bounds.read_seconds), self._tick)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The client has gone, or has been sent away."""
@@ -254,7 +254,8 @@ class Connection(asyncio.Protocol):
     # From the request to its answer.
 
     def _refuse(self, status: http.HTTPStatus) -> None:
-        self._put(_Request(_UNREAD, refusal=self._service.refuse(status), closes=True))
+        head = self._coming.head
+        self._put(_Request(head or _UNREAD, refusal=self._service.refuse(status, head), closes=True))
 
     def _put(self, request: _Request) -> None:
         self._is_deaf = self._is_deaf or request.closes
@@ -327,7 +328,7 @@ class Connection(asyncio.Protocol):
     # The end.
 
     def _tick(self) -> None:
-        self._ticks = self._loop.call_later(_TICK_SECONDS, self._tick)
+        self._ticks = self._loop.call_later(min(_TICK_SECONDS, self._bounds.read_seconds), self._tick)
         if self._deadline is None or self._loop.time() < self._deadline:
             return
         if self._coming.is_begun:

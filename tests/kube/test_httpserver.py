@@ -46,7 +46,7 @@ class Service:
                 return Answer(499, b'', 'text/plain', [('Warning', '299 - "x"')])
         return Answer(200, f'{head.method} {head.path}?{head.query} '.encode() + body, 'text/plain')
 
-    def refuse(self, status: http.HTTPStatus) -> Answer:
+    def refuse(self, status: http.HTTPStatus, head: Head | None) -> Answer:
         return Answer(status, status.phrase.encode(), 'text/plain')
 
 

@@ -82,7 +82,7 @@ class Listener:
             return None
         return Answer.refusal(Problem(401, 'Unauthorized', 'Unauthorized'))
 
-    def refuse(self, status: http.HTTPStatus) -> Answer:
+    def refuse(self, status: http.HTTPStatus, _: httpserver.Head | None) -> Answer:
         """What a client is told whose request cannot be read."""
         match status:
             case http.HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
