@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import yaml
 
-from e2e import controller, embedded
+from e2e import controller, embedded, takeover
 from e2e.kubectl import Kubectl, control_plane
 from jobset.admission import certificates
 from jobset.api import keys
@@ -36,6 +36,9 @@ GATES: Final[dict[str, dict[str, bool]]] = {
 }
 REQUIRED: Final = ('default-gates', 'no-webhooks')
 """The configurations that must pass; the other one comes with the features that it switches on."""
+
+TAKEN_OVER: Final = 'default-gates'
+"""The configuration whose ends our controller must be able to take over."""
 
 PARALLEL: Final = '8'
 """Cases at a time. They mostly wait until nothing changes any more."""
@@ -63,6 +66,9 @@ def main() -> int:
         for name in arguments.configuration or REQUIRED:
             print(f'== {name}', flush=True)
             failed += _compare(kubectl, name, arguments.only or ['*'], arguments.options)
+        if not arguments.only and not arguments.configuration:
+            print('== taken over', flush=True)
+            failed += takeover.compare(kubectl, CORPUS / TAKEN_OVER)
     return int(failed > 0)
 
 
