@@ -1,6 +1,5 @@
 """The webhook server: reviews over HTTPS, one answer each, whatever comes in."""
 
-import asyncio
 import contextlib
 import http
 import logging
@@ -12,7 +11,8 @@ from dataclasses import dataclass
 import msgspec
 
 from jobset.admission import metrics, reviews
-from jobset.kube.httpserver import Answer, Bounds, Connections, Head
+from jobset.kube import httpserver
+from jobset.kube.httpserver import Answer, Bounds, Head
 
 logger = logging.getLogger(__name__)
 
@@ -61,13 +61,8 @@ class Server:
             read_seconds=settings.read_seconds,
             idle_seconds=settings.idle_seconds,
         )
-        connections = Connections(self, bounds)
-        listening = await asyncio.get_running_loop().create_server(connections, sock=where, ssl=context, backlog=512)
-        try:
+        async with httpserver.listening(self, where, bounds, context=context, drain_seconds=settings.drain_seconds):
             yield
-        finally:
-            listening.close()
-            await connections.finish(settings.drain_seconds)
 
     def check(self, head: Head) -> Answer | None:
         """A refusal of what is no question to us."""

@@ -8,9 +8,9 @@ import contextlib
 import socket
 from collections.abc import AsyncIterator
 
-from aiohttp import web
-
 from jobset.admission import metrics
+from jobset.kube import pages
+from jobset.kube.httpserver import Answer, Head
 
 NO_CERTIFICATE = 'certificates are not ready'
 NOT_LISTENING = 'webhook server is not listening'
@@ -31,27 +31,15 @@ class Status:
     @contextlib.asynccontextmanager
     async def listening(self, where: socket.socket) -> AsyncIterator[None]:
         """Answers on a bound socket inside the block, and closes it."""
-        app = web.Application()
-        app.add_routes(
-            [
-                web.get('/healthz', self._healthz),
-                web.get('/readyz', self._readyz),
-                web.get('/metrics', self._metrics),
-            ]
-        )
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
-        await runner.setup()
-        try:
-            await web.SockSite(runner, where).start()
+        answers = {'/healthz': self._healthz, '/readyz': self._readyz, '/metrics': self._metrics}
+        async with pages.served(answers, where):
             yield
-        finally:
-            await runner.cleanup()
 
-    async def _healthz(self, _: web.Request) -> web.Response:
-        return web.Response(text='ok')
+    async def _healthz(self, _: Head) -> Answer:
+        return pages.text('ok')
 
-    async def _readyz(self, _: web.Request) -> web.Response:
-        return web.Response(text='ok') if self.trouble is None else web.Response(status=503, text=self.trouble)
+    async def _readyz(self, _: Head) -> Answer:
+        return pages.text('ok') if self.trouble is None else pages.text(self.trouble, 503)
 
-    async def _metrics(self, _: web.Request) -> web.Response:
-        return web.Response(body=self._counters.text(), headers={'Content-Type': EXPOSITION})
+    async def _metrics(self, _: Head) -> Answer:
+        return Answer(200, self._counters.text(), EXPOSITION)

@@ -15,19 +15,18 @@ import platform
 import socket
 import ssl
 import sys
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import aiohttp
 import kopf
 import uvloop
-from aiohttp import web
 
 import jobset
 from jobset.admission import certificates, handshake, listen
 from jobset.api import configuration
 from jobset.controller import login, logs, manager, metrics, options, serving, webhooks
-from jobset.kube import auth, client, lease, transport
+from jobset.kube import auth, client, lease, pages, transport
 
 logger = logging.getLogger(__name__)
 
@@ -209,18 +208,19 @@ class _Process:
     async def _serve(self, served: contextlib.AsyncExitStack) -> None:
         wanted = self._wanted
         if wanted.health is not None:
-            routes = [
-                serving.probe(f'/{wanted.settings.health.liveness_endpoint_name}', lambda: _alive(self._liveness)),
-                serving.probe(f'/{wanted.settings.health.readiness_endpoint_name}', self._ready),
-            ]
-            runner = await _bound('health.healthProbeBindAddress', serving.serve(routes, wanted.health))
-            served.push_async_callback(runner.cleanup)
+            health = wanted.settings.health
+            probes = {
+                f'/{health.liveness_endpoint_name}': serving.probe(lambda: _alive(self._liveness)),
+                f'/{health.readiness_endpoint_name}': serving.probe(self._ready),
+            }
+            where = _bound('health.healthProbeBindAddress', wanted.health)
+            await served.enter_async_context(pages.served(probes, where))
         if wanted.metrics is not None:
             more = self._webhooks.metrics if self._webhooks is not None else None
-            route: list[web.RouteDef] = [serving.metrics_route(self._measured, self._api, more)]
+            measured = {serving.METRICS_PATH: serving.exposition(self._measured, self._api, more)}
             context = _metrics_tls(wanted.settings)
-            runner = await _bound('metrics.bindAddress', serving.serve(route, wanted.metrics, context))
-            served.push_async_callback(runner.cleanup)
+            where = _bound('metrics.bindAddress', wanted.metrics)
+            await served.enter_async_context(pages.served(measured, where, context=context))
 
     async def _ready(self) -> str | None:
         if not self._manager.is_synced:
@@ -228,12 +228,12 @@ class _Process:
         return await self._webhooks.trouble() if self._webhooks is not None else None
 
 
-async def _bound(setting: str, serving_it: Awaitable[web.AppRunner]) -> web.AppRunner:
-    """What listens, once it does; the setting is to blame where it cannot."""
+def _bound(setting: str, where: listen.Address) -> socket.socket:
+    """A socket of that address; the setting is to blame where it cannot be had."""
     try:
-        return await serving_it
+        return listen.bind(where)
     except OSError as error:
-        raise _UnusableSettingsError(f'{setting}: {error}') from error
+        raise _UnusableSettingsError(f'{setting}: {error.strerror}') from error
 
 
 def _cause(error: BaseException) -> BaseException:

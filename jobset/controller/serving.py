@@ -5,15 +5,14 @@ TokenReview and authorised by SubjectAccessReview for ``get`` on the non-resourc
 """
 
 import logging
-import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from aiohttp import web
-
-from jobset.admission import listen
+from jobset.admission import status
 from jobset.controller import metrics
-from jobset.kube import client, errors, requests
+from jobset.kube import client, errors, pages, requests
+from jobset.kube.httpserver import Answer, Head
+from jobset.kube.pages import Page
 
 logger = logging.getLogger(__name__)
 
@@ -24,63 +23,52 @@ ACCESS_REVIEWS: Final = requests.Resource(
 )
 
 
-async def serve(routes: list[web.RouteDef], where: listen.Address, tls: ssl.SSLContext | None = None) -> web.AppRunner:
-    """Serve the routes until the runner is cleaned up."""
-    app = web.Application()
-    app.add_routes(routes)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=5)
-    await runner.setup()
-    await web.TCPSite(runner, where.host, where.port, ssl_context=tls).start()
-    return runner
-
-
 Check = Callable[[], Awaitable[str | None]]
 """Says why something is not as it should be; None when all is well."""
 
 
-def probe(path: str, check: Check) -> web.RouteDef:
+def probe(check: Check) -> Page:
     """A probe that answers 200 ``ok``, or 500 with the reason."""
 
-    async def answer(_: web.Request) -> web.Response:
+    async def answer(_: Head) -> Answer:
         trouble = await check()
-        return web.Response(text='ok') if trouble is None else web.Response(status=500, text=f'{trouble}\n')
+        return pages.text('ok') if trouble is None else pages.text(f'{trouble}\n', 500)
 
-    return web.get(path, answer)
+    return answer
 
 
 More = Callable[[], Awaitable[bytes]]
 """Metrics of another process, in the text format."""
 
 
-def metrics_route(measured: metrics.Metrics, api: client.Client, more: More | None) -> web.RouteDef:
+def exposition(measured: metrics.Metrics, api: client.Client, more: More | None) -> Page:
     """The metrics, for callers that the API server vouches for."""
 
-    async def answer(request: web.Request) -> web.Response:
-        scheme, _, token = request.headers.get('Authorization', '').partition(' ')
+    async def answer(head: Head) -> Answer:
+        scheme, _, token = head.headers.get('authorization', '').partition(' ')
         if scheme.lower() != 'bearer' or not token:
-            return web.Response(status=401, text='a bearer token is needed\n')
+            return pages.text('a bearer token is needed\n', 401)
         try:
             user = await _user(api, token.strip())
             if user is None:
-                return web.Response(status=401, text='the token is not valid\n')
+                return pages.text('the token is not valid\n', 401)
             if not await _may_read(api, user):
-                return web.Response(status=403, text=f'{user.get("username")} may not get {METRICS_PATH}\n')
+                return pages.text(f'{user.get("username")} may not get {METRICS_PATH}\n', 403)
         except errors.ApiError as error:
             logger.warning('metrics: the caller cannot be checked: %s', error)
-            return web.Response(status=500, text='the caller cannot be checked\n')
-        content_type = {'Content-Type': 'text/plain; version=0.0.4; charset=utf-8'}
+            return pages.text('the caller cannot be checked\n', 500)
         body = measured.exposition() + (await more() if more is not None else b'')
-        return web.Response(body=body, headers=content_type)
+        return Answer(200, body, status.EXPOSITION)
 
-    return web.get(METRICS_PATH, answer)
+    return answer
 
 
 async def _user(api: client.Client, token: str) -> dict[str, Any] | None:
     review = {'apiVersion': 'authentication.k8s.io/v1', 'kind': 'TokenReview', 'spec': {'token': token}}
     answer = await api.request(requests.create(TOKEN_REVIEWS, None, review), into=dict[str, Any])
-    status = answer.get('status') or {}
-    user: dict[str, Any] | None = status.get('user')
-    return user if status.get('authenticated') else None
+    found = answer.get('status') or {}
+    user: dict[str, Any] | None = found.get('user')
+    return user if found.get('authenticated') else None
 
 
 async def _may_read(api: client.Client, user: dict[str, Any]) -> bool:

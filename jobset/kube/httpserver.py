@@ -10,6 +10,8 @@ import contextlib
 import functools
 import http
 import logging
+import socket
+import ssl
 from collections import deque
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +23,10 @@ logger = logging.getLogger(__name__)
 
 _TICK_SECONDS: Final = 5
 """How often a connection looks whether its time is up: one timer for it and not one for each request."""
+
+
+_BACKLOG: Final = 512
+"""Connections that may wait to be taken."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -375,6 +381,25 @@ class Connections:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def listening(
+    service: Service,
+    where: socket.socket,
+    bounds: Bounds,
+    *,
+    context: ssl.SSLContext | None = None,
+    drain_seconds: float,
+) -> AsyncIterator[None]:
+    """Serves on a bound socket inside the block, then lets requests under way end, and closes the socket."""
+    connections = Connections(service, bounds)
+    server = await asyncio.get_running_loop().create_server(connections, sock=where, ssl=context, backlog=_BACKLOG)
+    try:
+        yield
+    finally:
+        server.close()
+        await connections.finish(drain_seconds)
 
 
 async def close(pieces: AsyncIterator[bytes]) -> None:

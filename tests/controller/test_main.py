@@ -17,7 +17,7 @@ import yaml
 
 from jobset.admission import listen
 from jobset.api import configuration
-from jobset.controller import main, options, serving, world
+from jobset.controller import main, options, world
 from jobset.kube import requests
 from tests.controller import plane
 from tests.kube import fakes
@@ -270,16 +270,17 @@ def test_a_metrics_certificate_that_cannot_be_used_names_the_setting(
     assert str(raised.value).endswith('put tls.crt and tls.key there, or set metrics.bindAddress to "0"')
 
 
-async def test_a_port_in_use_names_the_setting() -> None:
+def test_a_port_in_use_names_the_setting() -> None:
     with socket.socket() as other:
         other.bind(('127.0.0.1', 0))
         other.listen()
         taken = listen.Address('127.0.0.1', other.getsockname()[1])
 
         with pytest.raises(
-            main._UnusableSettingsError, match=r'^health\.healthProbeBindAddress: .*address already in use'
+            main._UnusableSettingsError,
+            match=r'^health\.healthProbeBindAddress: cannot listen on .*: Address already in use$',
         ):
-            await main._bound('health.healthProbeBindAddress', serving.serve([], taken))
+            main._bound('health.healthProbeBindAddress', taken)
 
 
 @pytest.mark.parametrize('burst', ['0', '-1'])

@@ -8,7 +8,7 @@ import pytest
 
 from jobset.admission import listen
 from jobset.controller import metrics, serving
-from jobset.kube import client
+from jobset.kube import client, pages
 from tests.controller import plane
 from tests.kube import fakes
 
@@ -21,12 +21,11 @@ async def serving_metrics(server: plane.Plane, more: serving.More | None = None)
     measured = metrics.Metrics()
     measured.added()
     async with plane.carrier(server) as line:
-        route = serving.metrics_route(measured, client.Client(line, settings=client.Retrying(attempts=1)), more)
-        runner = await serving.serve([route], LOOPBACK)
-        try:
-            yield 'http://{}:{}/metrics'.format(*runner.addresses[0])
-        finally:
-            await runner.cleanup()
+        page = serving.exposition(measured, client.Client(line, settings=client.Retrying(attempts=1)), more)
+        where = listen.bind(LOOPBACK)
+        url = 'http://{}:{}/metrics'.format(*where.getsockname())
+        async with pages.served({'/metrics': page}, where):
+            yield url
 
 
 async def get(url: str, authorization: str | None = None) -> tuple[int, str]:
@@ -95,10 +94,9 @@ async def test_probe(trouble: str | None, status: int, text: str) -> None:
     async def check() -> str | None:
         return trouble
 
-    runner = await serving.serve([serving.probe('/readyz', check)], LOOPBACK)
-    try:
-        answer = await get('http://{}:{}/readyz'.format(*runner.addresses[0]))
-    finally:
-        await runner.cleanup()
+    where = listen.bind(LOOPBACK)
+    url = 'http://{}:{}/readyz'.format(*where.getsockname())
+    async with pages.served({'/readyz': serving.probe(check)}, where):
+        answer = await get(url)
 
     assert answer == (status, text)
