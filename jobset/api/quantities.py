@@ -1,5 +1,6 @@
 """Resource quantities of Kubernetes (``500m``, ``1Gi``, ``2e3``) as exact numbers."""
 
+import functools
 import re
 from fractions import Fraction
 from typing import Final
@@ -36,8 +37,13 @@ class QuantityError(ValueError):
 
 def parse(value: str | int | float) -> Fraction:
     """The exact value of a quantity, as text or as a JSON number; raises :class:`QuantityError`."""
-    text = str(value)
-    shape = None if isinstance(value, bool) else _SHAPE.fullmatch(text)
+    return _exact(str(value))
+
+
+@functools.lru_cache(maxsize=1024)
+def _exact(text: str) -> Fraction:
+    # Kept: a few amounts come in nearly all pods. What JSON calls true is no quantity as text, either.
+    shape = _SHAPE.fullmatch(text)
     if shape is None:
         raise QuantityError(f'{text!r} is no quantity; write a number with one of the suffixes {" ".join(_SUFFIXES)}')
     number = Fraction(_whole(shape['number']))

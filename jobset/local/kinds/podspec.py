@@ -5,7 +5,7 @@ import ipaddress
 from collections.abc import Sequence
 from typing import Any, Final
 
-from jobset.local.kinds import amounts, checks, containers, faults, placement, podvolumes, shown
+from jobset.local.kinds import amounts, checks, containers, faults, placement, podvolumes, remembered, shown
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
 
@@ -27,11 +27,16 @@ def template(path: str, found: Object) -> list[Cause]:
     if 'annotations' in metadata:
         causes += checks.annotations(f'{path}.annotations', metadata['annotations'])
         causes += annotations(f'{path}.annotations', metadata['annotations'])
-    causes += check(f'{path}.spec', spec, '')
+    causes += _of_template(spec, f'{path}.spec')
     if spec.get('ephemeralContainers'):
         text = 'ephemeral containers not allowed in pod template'
         causes.append(faults.forbidden(f'{path}.spec.ephemeralContainers', text))
     return causes
+
+
+@remembered.by_content
+def _of_template(spec: Object, path: str) -> list[Cause]:
+    return check(path, spec, '')
 
 
 def annotations(path: str, found: Object) -> list[Cause]:

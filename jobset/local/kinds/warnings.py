@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from jobset.api import quantities
 from jobset.api.validation import names
+from jobset.local.kinds import remembered
 from jobset.local.objects import Object
 
 _LABELS: Final[Mapping[str, str]] = {
@@ -61,8 +62,11 @@ def of_template(template: Object, path: str) -> Iterator[str]:
         for known, text in _ANNOTATIONS.items():
             if key == known or (known.endswith('/') and key.startswith(known)):
                 yield f'{path}metadata.annotations[{key}]: {text}'
-    spec = template.get('spec') or {}
-    where = f'{path}spec'
+    yield from _of_spec(template.get('spec') or {}, f'{path}spec')
+
+
+@remembered.by_content
+def _of_spec(spec: Object, where: str) -> Iterator[str]:
     yield from _placement(spec, where)
     for index, volume in enumerate(spec.get('volumes') or ()):
         yield from (f'{where}.volumes[{index}].{key}: {text}' for key, text in _VOLUMES.items() if volume.get(key))
