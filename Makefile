@@ -65,6 +65,7 @@ soak: $(READY)  ## the long checks in full: kills, faults, random scenarios, dif
 .PHONY: bench
 bench: $(READY)  ## speed: the controller as ratios to the raw limit of the API server, and the embedded cluster
 	$(PY) -m benchmarks.controller
+	$(PY) -m benchmarks.restart
 	$(PY) -m benchmarks.local
 
 .PHONY: cluster-up

@@ -45,6 +45,13 @@ class Resumption(NamedTuple):
     clear_start_time: bool
 
 
+class Scaling(NamedTuple):
+    """An unfinished Job that is to run another number of pods: its parallelism and its completions alike."""
+
+    job: JobRef
+    size: int
+
+
 class Object(NamedTuple):
     """An object to be made, in full."""
 
@@ -65,6 +72,9 @@ class Plan:
     claims: tuple[Object, ...] = ()
     """PersistentVolumeClaims that are missing."""
 
+    scale: tuple[Scaling, ...] = ()
+    """Jobs that are not of the size that the template says."""
+
     create: tuple[children.Child, ...] = ()
     """Jobs to make. Their bodies are built one at a time by :class:`jobset.core.jobs.Factory`."""
 
@@ -83,7 +93,10 @@ class Plan:
     again_after_seconds: float | None = None
     """When to look again although nothing changes."""
 
+    patience_seconds: float = 0
+    """How old the counters in the status may be when nothing else is to be written."""
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be written."""
-        return self == Plan(again_after_seconds=self.again_after_seconds)
+        return self == Plan(again_after_seconds=self.again_after_seconds, patience_seconds=self.patience_seconds)

@@ -13,10 +13,14 @@ from jobset.core import (
     children,
     conditions,
     conflicts,
+    elastic,
     failure,
     family,
+    inplace,
     network,
     plan,
+    ranks,
+    singles,
     startup,
     status,
     success,
@@ -41,6 +45,9 @@ class Facts:
     answers: Mapping[failure.Question, bool] = dataclasses.field(default_factory=dict)
     """Answers to :func:`failure.questions` about the failed Jobs."""
 
+    pods: ranks.Ranks = dataclasses.field(default_factory=ranks.Ranks)
+    """The pods of the set, looked at only with the gate InPlaceRestart on."""
+
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
 
@@ -62,6 +69,9 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
             f'Job {name}: label {keys.RESTART_ATTEMPT} is {label!r}, not a number; correct it or delete the Job'
         )
 
+    if facts.gates.restart_job:
+        singles.check(facts.family, jobset.status.restarts)
+    facts.family.expect(singles.wanted(jobset, facts.gates))
     draft = status.Draft(jobset.status, now)
     cohort = facts.family.current(jobset.status.restarts)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
@@ -119,14 +129,26 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
     resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
+    again, patience = _restart_in_place(facts, draft, cohort)
     return dataclasses.replace(
         _plan(draft, delete),
         service=_missing_service(facts),
         claims=volumes.missing_claims(jobset, facts.claims),
+        scale=elastic.to_scale(jobset, cohort) if facts.gates.elastic_jobset else (),
         create=create,
         suspend=suspend,
         resume=resume,
+        again_after_seconds=again,
+        patience_seconds=patience,
     )
+
+
+def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) -> tuple[float | None, float]:
+    """Answer the pods; returns when to look again, and how long counters may wait to be written."""
+    if not facts.gates.in_place_restart or not inplace.is_wanted(facts.jobset):
+        return None, 0
+    again = inplace.apply(draft, facts.jobset, facts.pods, cohort)
+    return again, inplace.patience(facts.jobset, draft.current, facts.pods)
 
 
 def _plan(draft: status.Draft, delete: list[plan.JobRef]) -> plan.Plan:
