@@ -24,7 +24,7 @@ PAUSE_SECONDS = 0.25
 LONGEST_PAUSE_SECONDS = 15
 
 
-FAILURES = (api.Refused, OSError, ValueError, KeyError, TypeError)
+FAILURES = (api.Refused, OSError, ValueError)
 """What a server that is away, overloaded, or not what it should be, makes of a request."""
 
 
@@ -117,6 +117,8 @@ class Follower:
             self._pauses.reset()
         if not seen and time.monotonic() - began < SHORT_SECONDS:
             self._pauses.take()
+        else:
+            self._pauses.reset()
         # What else it depends on may have changed.
         return version, self._told(self._objects)
 

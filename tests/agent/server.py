@@ -11,6 +11,7 @@ import json
 import re
 import tempfile
 import threading
+import time
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,11 @@ class Asked:
     query: Mapping[str, str]
     token: str
     body: Any
+    peer: int
+    """The port that it came from."""
+
+    at: float
+    """When, in seconds of a clock that only goes on."""
 
     @property
     def is_watch(self) -> bool:
@@ -57,6 +63,9 @@ class Fault:
     event: Json | None = None
     """Sent as the only event of a watch."""
 
+    is_empty: bool = False
+    """A watch that ends without any event."""
+
 
 class Server:
     """See the text of this module. All changes go through it, and wake those who wait."""
@@ -65,7 +74,7 @@ class Server:
         self._known = identity.make(datetime.datetime.now(datetime.UTC))
         self._events: list[tuple[int, str, str, Json]] = []
         self._version = 100
-        self._life = 0
+        self.life = 0
         self.changed = threading.Condition(threading.RLock())
         self.objects: dict[tuple[str, str], Json] = {}
         self.asked: list[Asked] = []
@@ -82,22 +91,38 @@ class Server:
 
     @contextlib.contextmanager
     def serving(self) -> Iterator['Server']:
-        """Listens for the length of the block, at the same port each time."""
-        served = _Http(self, self.port)
-        served.socket = self._known.context().wrap_socket(served.socket, server_side=True, do_handshake_on_connect=False)
-        self.port = served.server_address[1]
-        thread = threading.Thread(target=served.serve_forever, kwargs={'poll_interval': 0.02}, daemon=True)
-        thread.start()
+        """Listens for the length of the block."""
+        self._listen()
         try:
             yield self
         finally:
-            with self.changed:
-                # Watches end with the life that they began in.
-                self._life += 1
-                self.changed.notify_all()
-            served.shutdown()
-            served.server_close()
-            thread.join(SECONDS)
+            self._close()
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Is not to be reached for the length of the block, and then is at the same place again."""
+        self._close()
+        try:
+            yield
+        finally:
+            self._listen()
+
+    def _listen(self) -> None:
+        self._http = _Http(self, self.port)
+        self._http.socket = self._known.context().wrap_socket(
+            self._http.socket, server_side=True, do_handshake_on_connect=False
+        )
+        self.port = self._http.server_address[1]
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={'poll_interval': 0.02}, name='scripted API server', daemon=True
+        )
+        self._thread.start()
+
+    def _close(self) -> None:
+        self.end_watches()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join(SECONDS)
 
     # What tests do.
 
@@ -143,6 +168,12 @@ class Server:
         found: str | None = one.get('metadata', {}).get('annotations', {}).get(key)
         return found
 
+    def end_watches(self) -> None:
+        """End those that are there after what has happened up to now; those that come later are not concerned."""
+        with self.changed:
+            self.life += 1
+            self.changed.notify_all()
+
     def until(self, holds: Callable[[], Any], what: str) -> None:
         """Wait for a state. Raises :class:`AssertionError`."""
         with self.changed:
@@ -169,19 +200,20 @@ class Server:
             items = [one for (kind, _), one in self.objects.items() if kind == plural and _selects(asked.query, one)]
             return {'metadata': {'resourceVersion': str(self._version)}, 'items': copy.deepcopy(items)}
 
-    def events(self, asked: Asked) -> Iterator[Json]:
-        """What happens after the version asked for, until this server ends."""
+    def events(self, asked: Asked, life: int) -> Iterator[Json]:
+        """What happens after the version asked for, for as long as this is the ``life`` of watches."""
         plural, version = asked.path.rsplit('/', 1)[-1], int(asked.query['resourceVersion'])
-        at, life = 0, self._life
-        while self._life == life:
+        at = 0
+        while True:
             with self.changed:
-                news = self._events[at:]
+                self.changed.wait_for(lambda: len(self._events) > at or self.life != life)
+                news, is_over = self._events[at:], self.life != life
                 at = len(self._events)
-                if not news:
-                    self.changed.wait(1)
             for number, kind, type_, obj in news:
                 if kind == plural and number > version and (type_ == 'BOOKMARK' or _selects(asked.query, obj)):
                     yield {'type': type_, 'object': obj}
+            if is_over:
+                return
 
     def patched(self, asked: Asked) -> Json | None:
         with self.changed:
@@ -233,6 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         scripted = self.server.scripted
+        life = scripted.life
         length = int(self.headers.get('Content-Length') or 0)
         parts = urllib.parse.urlsplit(self.path)
         asked = Asked(
@@ -241,10 +274,12 @@ class _Handler(BaseHTTPRequestHandler):
             dict(urllib.parse.parse_qsl(parts.query)),
             self.headers.get('Authorization', '').removeprefix('Bearer '),
             json.loads(self.rfile.read(length)) if length else None,
+            self.client_address[1],
+            time.monotonic(),
         )
         fault = scripted.take(asked)
-        if fault and fault.event:
-            self._stream(iter([fault.event]))
+        if fault and (fault.event or fault.is_empty):
+            self._stream(iter([fault.event] if fault.event else []))
         elif fault and fault.status:
             self._answer(fault.status, {'message': f'scripted {fault.status}'}, fault.headers)
         elif fault:
@@ -260,7 +295,7 @@ class _Handler(BaseHTTPRequestHandler):
             gone = {'type': 'ERROR', 'object': {'code': 410, 'message': 'too old resource version'}}
             self._stream(iter([gone]))
         else:
-            self._stream(scripted.events(asked))
+            self._stream(scripted.events(asked, life))
 
     def _answer(self, status: int, body: Json, headers: Mapping[str, str] = {}) -> None:  # noqa: B006
         data = json.dumps(body).encode()
