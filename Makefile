@@ -80,6 +80,10 @@ cluster-down: $(READY)  ## end it, also after a crash
 generate: $(READY)  ## make the CRD anew from jobset/api
 	$(PY) -m jobset.api.crd
 
+.PHONY: agent
+agent:  ## pack the agent that runs in pods into dist/jobset-agent.pyz
+	@tools/agent
+
 .PHONY: lock
 lock: $(READY)  ## choose the versions of all Python packages anew
 	UV=$(BIN)/uv tools/lock

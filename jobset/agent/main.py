@@ -1,0 +1,179 @@
+"""The agent in a pod: holds the worker back until all pods are there, and restarts the pod in place with the others.
+
+    jobset-agent.pyz                     beside the worker: answers GET /barrier-is-down on port 8081
+    WORKER_COMMAND=... jobset-agent.pyz  runs the worker itself, by a shell
+    jobset-agent.pyz -- train --fast     the same without a shell
+
+Source: JobSet, KEP-467, as the Go agent does it. Every start of a pod announces a number; the controller publishes
+which numbers are over and which one runs; whoever is over ends with an exit code that makes the kubelet start its
+containers again. ``docs/agent.md`` is for users.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from jobset.agent import api, barrier, door, following, neighbours, rounds, settings, telling, worker
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+    from typing import Any, NoReturn
+
+TELL_SECONDS = 60
+"""How often it is told that the barrier is still closed."""
+
+PASSED_ON = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
+"""Signals that mean something to the worker only."""
+
+
+class Agent:
+    """The agent of one pod. Ends the process by itself.
+
+    The main thread runs the worker and takes signals; another one follows the JobSet; one more answers probes.
+    """
+
+    def __init__(self, pod: settings.Settings) -> None:
+        self._pod = pod
+        self._server = api.Api(pod)
+        self._worker = worker.Worker(pod.command) if pod.command else None
+        self._door = None if pod.command else door.Door(pod.probe_port, pod.probe_path)
+        self._barrier: barrier.StartBarrier | None = None
+        self._attempt: int | None = None
+        self._jobset_uid = ''
+        """That of the JobSet which this pod is of, once it is known: another one may have the same name later."""
+        self._sees_neighbours = False
+        """Whether the processes of the other containers are to be ended from here, because no rule does it."""
+        self._lifted = threading.Event()
+        self._waits_for = f'JobSet {pod.namespace}/{pod.jobset}'
+        self._ending = 0
+        """The signal that has asked to end."""
+        self._leaving = threading.Lock()
+        """Held by whoever ends the process, up to the end."""
+
+    def run(self) -> NoReturn:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._end)
+        for number in PASSED_ON:
+            signal.signal(number, self._pass_on)
+        self.beside(following.Follower(self._server, self._path(), told=self._seen).run)
+        if self._door:
+            self.beside(self._door.serve)
+        while not self._lifted.wait(TELL_SECONDS):
+            telling.tell(f'still waiting for {self._waits_for}')
+        if self._worker:
+            code = self._worker.run(self._leaving)
+            self.leave(128 + self._ending if self._ending else code, f'the worker has ended with {code}')
+        while True:
+            signal.pause()
+
+    def beside(self, act: Callable[[], object]) -> None:
+        """Do something in a thread of its own; what goes wrong there ends the agent."""
+
+        def guarded() -> None:
+            try:
+                act()
+            except settings.Misused as error:
+                self.leave(1, str(error))
+            except BaseException:
+                sys.excepthook(*sys.exc_info())
+                self.leave(1, 'a defect of the agent')
+
+        threading.Thread(target=guarded, daemon=True).start()
+
+    def leave(self, code: int, why: str) -> NoReturn:
+        """End the process, and whatever is left of the worker."""
+        self._leaving.acquire()
+        telling.tell(f'{why}; exit code {code}')
+        if self._worker:
+            self._worker.kill()
+        os._exit(code)
+
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        # No lock here: this may interrupt whoever holds it.
+        self._ending = number
+        if self._worker and self._worker.has_begun:
+            self._worker.pass_on(number)
+        else:
+            os._exit(128 + number)
+
+    def _pass_on(self, number: int, frame: FrameType | None) -> None:
+        if self._worker and self._worker.has_begun:
+            self._worker.pass_on(number)
+
+    def _path(self) -> str:
+        pod = self._pod
+        jobsets = f'/apis/jobset.x-k8s.io/v1alpha2/namespaces/{pod.namespace}/jobsets'
+        return f'{jobsets}?fieldSelector=metadata.name={pod.jobset}'
+
+    def _seen(self, found: dict[str, Any]) -> bool:
+        for uid, jobset in found.items():
+            if self._jobset_uid in ('', uid):
+                self._follow(jobset)
+        return False
+
+    def _follow(self, jobset: Any) -> None:
+        status = jobset.get('status') or {}
+        if rounds.bypasses(jobset):
+            if self._pod.has_barrier and not self._lifted.is_set():
+                self._gather(jobset)
+            else:
+                self._lift('pods of this JobSet are not restarted in place')
+            return
+        if self._attempt is None:
+            attempt = rounds.next_attempt(status)
+            self._announce(attempt)
+            self._attempt = attempt
+        if rounds.is_over(self._attempt, status):
+            self._restart()
+        if rounds.runs(self._attempt, status):
+            self._lift(f'attempt {self._attempt} runs')
+
+    def _announce(self, attempt: int) -> None:
+        own = self._server.annotate(rounds.ATTEMPT, str(attempt), manager='in-place-restart-agent')
+        telling.tell(f'attempt {attempt} is announced')
+        self._waits_for = f'all pods of the JobSet to announce attempt {attempt}'
+        self._jobset_uid = own['metadata'].get('labels', {}).get(f'{rounds.LABELS}jobset-uid', '')
+        if self._door and not neighbours.restart_with(own, self._pod.exit_code):
+            telling.tell(
+                f'this pod cannot be restarted in place: no rule RestartAllContainers of the container fits '
+                f'exit code {self._pod.exit_code}, or the API server does not know such rules'
+            )
+            self._sees_neighbours = bool(own['spec'].get('shareProcessNamespace'))
+
+    def _restart(self) -> None:
+        if self._sees_neighbours:
+            neighbours.kill()
+        self.leave(self._pod.exit_code, f'attempt {self._attempt} is over, the pod is restarted in place')
+
+    def _gather(self, jobset: Any) -> None:
+        if self._barrier is None:
+            self._barrier = barrier.StartBarrier(self._pod, jobset, opened=lambda: self._lift('all pods are there'))
+            self._waits_for = 'all pods that start together to be there'
+            self.beside(self._barrier.run)
+        self._barrier.jobset = jobset
+
+    def _lift(self, why: str) -> None:
+        if not self._lifted.is_set():
+            telling.tell(f'{why}: the barrier is down')
+            if self._door:
+                self._door.open()
+            self._lifted.set()
+
+
+def main() -> NoReturn:
+    """Run the agent of this pod."""
+    try:
+        agent = Agent(settings.Settings(os.environ, sys.argv[1:]))
+    except (settings.Misused, OSError) as error:
+        telling.tell(str(error))
+        sys.exit(1)
+    agent.run()
+
+
+if __name__ == '__main__':
+    main()
