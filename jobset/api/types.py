@@ -217,6 +217,17 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_def
     current_in_place_restart_attempt: int | None = None
 
 
+def counts_only(before: Status, after: Status) -> bool:
+    """Whether two statuses differ in nothing but how many Jobs are in which state, which decides nothing."""
+    if msgspec.structs.replace(after, replicated_jobs_status=before.replicated_jobs_status) != before:
+        return False
+    return _restarts(before) == _restarts(after)
+
+
+def _restarts(status: Status) -> dict[str, tuple[int, ...]]:
+    return {entry.name: entry.job_restarts for entry in status.replicated_jobs_status if entry.job_restarts}
+
+
 class JobSet(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
     """One JobSet as the API server holds it."""
 

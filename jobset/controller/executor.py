@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
-from jobset.api import jobs, keys, meta, types
+from jobset.api import features, jobs, keys, meta, types
 from jobset.controller import world
 from jobset.core import children, conflicts, network, plan, resumption, volumes
 from jobset.core.jobs import Factory
@@ -67,6 +67,7 @@ class Executor:
     api: client.Client
     seen: world.World
     tell: Teller
+    gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
     async def carry_out(
         self, jobset: types.JobSet, wanted: plan.Plan, now: datetime.datetime, *, careful: bool
@@ -84,6 +85,7 @@ class Executor:
         if wanted.service is not None:
             await self._create_service(jobset, wanted.service)
         await self._create_claims(jobset, wanted.claims, careful=careful)
+        await _each(wanted.scale, lambda job: self._scale(jobset, job), careful=careful)
         taken = await self._create_jobs(jobset, wanted.create, careful=careful)
         await _each(wanted.suspend, lambda job: self._suspend(jobset, job), careful=careful)
         await _each(wanted.resume, lambda job: self._resume(jobset, job), careful=careful)
@@ -155,7 +157,7 @@ class Executor:
         """
         if not wanted:
             return []
-        factory = Factory(jobset)
+        factory = Factory(jobset, tells_own_attempt=self.gates.restart_job)
         taken: list[str] = []
         refused: dict[str, errors.ApiError] = {}
 
@@ -210,6 +212,10 @@ class Executor:
         job = await self.api.request(request, into=jobs.Job)
         self.seen.jobs.observe(job)
         return job.owner_uid == jobset.metadata.uid
+
+    async def _scale(self, jobset: types.JobSet, wanted: plan.Scaling) -> None:
+        size = {'parallelism': wanted.size, 'completions': wanted.size}
+        await self._patch_job(jobset, wanted.job, {'metadata': {'uid': wanted.job.uid}, 'spec': size})
 
     async def _suspend(self, jobset: types.JobSet, job: plan.JobRef) -> None:
         await self._patch_job(jobset, job, {'metadata': {'uid': job.uid}, 'spec': {'suspend': True}})
@@ -284,8 +290,7 @@ class Executor:
             stored = await self.api.request(request, into=types.JobSet)
         except errors.ApiError as error:
             raise PassFailedError([error]) from error
-        before = jobset.status
-        if msgspec.structs.replace(status, replicated_jobs_status=before.replicated_jobs_status) == before:
+        if types.counts_only(jobset.status, status):
             self.seen.take_counted(stored)
         else:
             self.seen.jobsets.observe(stored)

@@ -98,7 +98,7 @@ class Manager:
         )
         self._passes = passes.Passes(
             self.world,
-            executor.Executor(writer, self.world, self.tell),
+            executor.Executor(writer, self.world, self.tell, settings.gates),
             gates=settings.gates,
             measured=measured,
             failures=self.queue.failures,

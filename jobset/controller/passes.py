@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from jobset.api import features, types
 from jobset.controller import executor, metrics, patterns, world
-from jobset.core import conditions, failure, plan, reconcile
+from jobset.core import conditions, failure, plan, reconcile, singles
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -140,7 +140,9 @@ class Passes:
         """
         answers: dict[failure.Question, bool] = {}
         while True:
-            cohort = self._seen.family(jobset).current(jobset.status.restarts)
+            kin = self._seen.family(jobset)
+            kin.expect(singles.wanted(jobset, self._gates))
+            cohort = kin.current(jobset.status.restarts)
             asked = failure.questions(jobset, cohort.failed.values())
             if asked <= answers.keys():
                 return answers

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobset.api import features, jobs, types
-from jobset.core import conditions, plan, status
+from jobset.core import conditions, plan, singles, status
 
 
 class Question(NamedTuple):
@@ -100,23 +100,45 @@ def apply(
             text = _text('applying FailJobSet failure policy action', decision.job)
             fail(draft, 'FailJobSetFailurePolicyAction', text)
         case types.Action.RESTART_JOBSET:
-            if draft.current.restarts_count_towards_max >= policy.max_restarts:
-                text = _text('jobset failed due to reaching max number of restarts', decision.job)
-                fail(draft, 'ReachedMaxRestarts', text)
+            if _is_used_up(draft, policy, gates):
+                _fail_at_max(draft, decision)
             else:
                 _restart(draft, decision, towards_max=True)
         case types.Action.RESTART_JOBSET_AND_IGNORE_MAX_RESTARTS:
             _restart(draft, decision, towards_max=False)
-        case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS:
+        case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS if not gates.restart_job:
             raise plan.PassStoppedError(
-                f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is '
-                f'{"not built yet" if gates.restart_job else "off"}; use {types.Action.RESTART_JOBSET} instead'
+                f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is off; '
+                f'switch it on, or use {types.Action.RESTART_JOBSET} instead'
             )
+        case types.Action.RESTART_JOB:
+            if _is_used_up(draft, policy, gates):
+                _fail_at_max(draft, decision)
+            else:
+                _restart_job(draft, jobset, decision, towards_max=True)
+        case types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS:
+            _restart_job(draft, jobset, decision, towards_max=False)
 
 
 def fail(draft: status.Draft, reason: str, message: str) -> None:
     """End the JobSet as failed."""
     draft.end(conditions.failed(reason, message), conditions.RESTART_FAILED, types.TerminalState.FAILED)
+
+
+def _is_used_up(draft: status.Draft, policy: types.FailurePolicy, gates: features.FeatureGates) -> bool:
+    """Whether no restart is left that counts. Those of single Jobs count like those of the whole set."""
+    singly = singles.counted(draft.current) if gates.restart_job else 0
+    return draft.current.restarts_count_towards_max + singly >= policy.max_restarts
+
+
+def _fail_at_max(draft: status.Draft, decision: Decision) -> None:
+    fail(draft, 'ReachedMaxRestarts', _text('jobset failed due to reaching max number of restarts', decision.job))
+
+
+def _restart_job(draft: status.Draft, jobset: types.JobSet, decision: Decision, *, towards_max: bool) -> None:
+    singles.restart(draft, jobset, decision.job, towards_max=towards_max)
+    text = _text(f'applying {decision.action} failure policy action', decision.job)
+    draft.tell(plan.EventType.WARNING, f'{decision.action}FailurePolicyAction', text)
 
 
 def _restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:

@@ -5,14 +5,15 @@ the few that call for action - is therefore kept here as Jobs come, change and g
 changed and not as much as the JobSet is large.
 
 Source of the classification: JobSet reconcile, buckets of child Jobs. A Job belongs to the attempt that its
-``restart-attempt`` label names; within an attempt the first true one of its ``Complete`` and ``Failed`` conditions
-decides. ``deletionTimestamp``, ``FailureTarget``, ``SuccessCriteriaMet`` and ``Suspended`` do not.
+``restart-attempt`` label names, unless single Jobs are restarted and it is of an earlier attempt of its own; within an
+attempt the first true one of its ``Complete`` and ``Failed`` conditions decides. ``deletionTimestamp``,
+``FailureTarget``, ``SuccessCriteriaMet`` and ``Suspended`` do not.
 """
 
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from jobset.api import jobs, types
@@ -62,6 +63,9 @@ class Cohort:
     tallies: dict[str, Tally] = dataclasses.field(default_factory=dict)
     """By name of the replicated job."""
 
+    sizes: dict[tuple[str, int | None, int | None], int] = dataclasses.field(default_factory=dict, compare=False)
+    """How many active Jobs there are of each replicated job, parallelism and completions."""
+
     @property
     def succeeded(self) -> int:
         """How many Jobs completed."""
@@ -80,6 +84,8 @@ class Cohort:
         ending = job.ending
         if ending is None:
             self.active[name] = job
+            size = _size(job)
+            self.sizes[size] = self.sizes.get(size, 0) + 1
             if job.spec.suspend:
                 self.suspended[name] = job
         elif ending.type == jobs.JobCondition.FAILED:
@@ -89,6 +95,11 @@ class Cohort:
     def drop(self, job: jobs.Job) -> None:
         """Take out a Job that is here."""
         name = job.metadata.name
+        if name in self.active:
+            size = _size(job)
+            self.sizes[size] -= 1
+            if not self.sizes[size]:
+                del self.sizes[size]
         for group in (self.members, self.staying, self.active, self.suspended, self.failed):
             group.pop(name, None)
         self.tallies[job.metadata.labels.replicated_job].add(_counted(job), sign=-1)
@@ -103,6 +114,13 @@ class Family:
         self.malformed: dict[str, jobs.Job] = {}
         """Jobs whose attempt cannot be told: while there is one, nothing is decided."""
 
+        self.mislabelled: dict[str, jobs.Job] = {}
+        """Jobs whose labels do not say which Job of the set they are, or of which attempt of its own."""
+
+        self.outdated = Cohort()
+        """Jobs of earlier attempts of their own: see :meth:`expect`."""
+
+        self._expected: dict[str, int] = {}
         self._membership = 0
         self._missing_at: tuple[int, int] | None = None
         self._missing: dict[int, tuple[children.Child, ...]] = {}
@@ -115,11 +133,9 @@ class Family:
         else:
             self._leave(known)
         self.jobs[job.metadata.name] = job
-        attempt = attempt_of(job)
-        if attempt is None:
-            self.malformed[job.metadata.name] = job
-        else:
-            self.cohorts.setdefault(attempt, Cohort()).put(job)
+        if not _names_itself(job):
+            self.mislabelled[job.metadata.name] = job
+        self._join(job)
 
     def drop(self, job: jobs.Job) -> None:
         """A Job is gone. Ignored when another one has its name by now."""
@@ -130,10 +146,43 @@ class Family:
         del self.jobs[job.metadata.name]
         self._leave(known)
 
+    def expect(self, attempts: Mapping[str, int]) -> None:
+        """Have the Jobs of these names be of such attempts of their own; those of others may be of any."""
+        if attempts == self._expected:
+            return
+        changed = [name for name, _ in attempts.items() ^ self._expected.items() if name in self.jobs]
+        concerned = [self.jobs[name] for name in dict.fromkeys(changed)]
+        for job in concerned:
+            self._part(job)
+        self._expected = dict(attempts)
+        for job in concerned:
+            self._join(job)
+
+    def _join(self, job: jobs.Job) -> None:
+        attempt = attempt_of(job)
+        if attempt is None:
+            self.malformed[job.metadata.name] = job
+        elif self._is_outdated(job):
+            self.outdated.put(job)
+        else:
+            self.cohorts.setdefault(attempt, Cohort()).put(job)
+
+    def _is_outdated(self, job: jobs.Job) -> bool:
+        """A Job that was made before such attempts were counted is one of the first."""
+        expected = self._expected.get(job.metadata.name)
+        return expected is not None and (own_attempt_of(job) or 0) < expected
+
     def _leave(self, known: jobs.Job) -> None:
+        self.mislabelled.pop(known.metadata.name, None)
+        self._part(known)
+
+    def _part(self, known: jobs.Job) -> None:
         attempt = attempt_of(known)
         if attempt is None:
             del self.malformed[known.metadata.name]
+            return
+        if self._is_outdated(known):
+            self.outdated.drop(known)
             return
         cohort = self.cohorts[attempt]
         cohort.drop(known)
@@ -152,8 +201,9 @@ class Family:
         return merged
 
     def previous(self, restarts: int) -> Iterator[Cohort]:
-        """The attempts before the running one of which Jobs are left."""
-        return (cohort for attempt, cohort in self.cohorts.items() if attempt < restarts)
+        """The attempts before the running one of which Jobs are left, and what is left of single Jobs' own."""
+        earlier = (cohort for attempt, cohort in self.cohorts.items() if attempt < restarts)
+        return itertools.chain(earlier, (self.outdated,) if self.outdated.members else ())
 
     def missing(self, jobset: types.JobSet, position: int) -> tuple[children.Child, ...]:
         """The wanted Jobs of a replicated job under whose names we have none: the first :data:`MOST_AT_ONCE` of them.
@@ -173,6 +223,25 @@ def attempt_of(job: jobs.Job) -> int | None:
     """The restart attempt that a Job was made for; None when its label is not a number."""
     label = job.metadata.labels.restart_attempt
     return int(label) if _ATTEMPT.fullmatch(label) else None
+
+
+def own_attempt_of(job: jobs.Job) -> int | None:
+    """The attempt of its own that a Job was made for: 0 without the label, None when that is not a number."""
+    label = job.metadata.labels.job_restart_attempt
+    if label is None:
+        return 0
+    return int(label) if _ATTEMPT.fullmatch(label) else None
+
+
+def _names_itself(job: jobs.Job) -> bool:
+    labels = job.metadata.labels
+    return job.metadata.name.endswith(f'-{labels.replicated_job}-{labels.job_index}') and (
+        labels.job_restart_attempt is None or own_attempt_of(job) is not None
+    )
+
+
+def _size(job: jobs.Job) -> tuple[str, int | None, int | None]:
+    return (job.metadata.labels.replicated_job, job.spec.parallelism, job.spec.completions)
 
 
 def _counted(job: jobs.Job) -> Tally:

@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from jobset.api import keys, types
-from jobset.core import children, network, volumes
+from jobset.core import children, network, singles, volumes
 
 _Object = dict[str, object]
 
@@ -41,10 +41,14 @@ class _Place(NamedTuple):
 
 
 class Factory:
-    """Builds the child Jobs of one JobSet for its running attempt."""
+    """Builds the child Jobs of one JobSet for its running attempt.
 
-    def __init__(self, jobset: types.JobSet) -> None:
+    ``tells_own_attempt`` marks each Job with the attempt of its own that it is of, too: see :mod:`jobset.core.singles`.
+    """
+
+    def __init__(self, jobset: types.JobSet, *, tells_own_attempt: bool = False) -> None:
         self._jobset = jobset
+        self._tells_own_attempt = tells_own_attempt
         self._places = [_place(jobset, position) for position in range(len(jobset.spec.replicated_jobs))]
         self._owners = [network.owner_reference(jobset)]
 
@@ -58,6 +62,9 @@ class Factory:
             keys.JOB_GROUP_INDEX: str(place.before_in_group + child.job_index),
             keys.JOB_KEY: job_key(self._jobset.metadata.namespace, child.name),
         }
+        if self._tells_own_attempt:
+            name = self._jobset.spec.replicated_jobs[child.position].name
+            marks[keys.JOB_RESTART_ATTEMPT] = str(singles.attempt(self._jobset, name, child.job_index))
         notes: _Object = {**place.exclusive, **marks}
         job_meta = _of(place.template, 'metadata')
         pod_meta = _of(place.pod_template, 'metadata')

@@ -45,6 +45,13 @@ class Resumption(NamedTuple):
     clear_start_time: bool
 
 
+class Scaling(NamedTuple):
+    """An unfinished Job that is to run another number of pods: its parallelism and its completions alike."""
+
+    job: JobRef
+    size: int
+
+
 class Object(NamedTuple):
     """An object to be made, in full."""
 
@@ -64,6 +71,9 @@ class Plan:
 
     claims: tuple[Object, ...] = ()
     """PersistentVolumeClaims that are missing."""
+
+    scale: tuple[Scaling, ...] = ()
+    """Jobs that are not of the size that the template says."""
 
     create: tuple[children.Child, ...] = ()
     """Jobs to make. Their bodies are built one at a time by :class:`jobset.core.jobs.Factory`."""

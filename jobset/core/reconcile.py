@@ -13,10 +13,12 @@ from jobset.core import (
     children,
     conditions,
     conflicts,
+    elastic,
     failure,
     family,
     network,
     plan,
+    singles,
     startup,
     status,
     success,
@@ -62,6 +64,9 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
             f'Job {name}: label {keys.RESTART_ATTEMPT} is {label!r}, not a number; correct it or delete the Job'
         )
 
+    if facts.gates.restart_job:
+        singles.check(facts.family, jobset.status.restarts)
+    facts.family.expect(singles.wanted(jobset, facts.gates))
     draft = status.Draft(jobset.status, now)
     cohort = facts.family.current(jobset.status.restarts)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
@@ -123,6 +128,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         _plan(draft, delete),
         service=_missing_service(facts),
         claims=volumes.missing_claims(jobset, facts.claims),
+        scale=elastic.to_scale(jobset, cohort) if facts.gates.elastic_jobset else (),
         create=create,
         suspend=suspend,
         resume=resume,

@@ -42,13 +42,15 @@ def job(one: bench.Bench, name: str) -> build.Manifest:
 
 def everything(one: bench.Bench, jobset: types.JobSet) -> plan.Plan:
     """A plan in which nothing is missing, about Jobs that the server has."""
-    old, running, waiting = (
-        plan.JobRef(name, one.add('jobs', name, owner=jobset.metadata.uid)) for name in ('old', 'running', 'waiting')
+    old, sized, running, waiting = (
+        plan.JobRef(name, one.add('jobs', name, owner=jobset.metadata.uid))
+        for name in ('old', 'sized', 'running', 'waiting')
     )
     return plan.Plan(
         delete=(old,),
         service=named('js'),
         claims=(named('data-js'),),
+        scale=(plan.Scaling(sized, 3),),
         create=(A0,),
         suspend=(running,),
         resume=(plan.Resumption(waiting, jobset.spec.replicated_jobs[0], clear_start_time=False),),
@@ -68,6 +70,7 @@ async def test_everything_is_written_in_the_order_of_the_plan() -> None:
         'DELETE jobs old',
         'POST services js',
         'POST persistentvolumeclaims data-js',
+        'PATCH jobs sized',
         'POST jobs js-a-0',
         'PATCH jobs running',
         'GET jobs waiting',
@@ -78,6 +81,7 @@ async def test_everything_is_written_in_the_order_of_the_plan() -> None:
     assert one.events == [EVENT]
     assert one.when == [one.line.told().index('PUT jobsets js status') + 1]
     assert one.stored()['status']['restarts'] == 1
+    assert job(one, 'sized')['spec']['parallelism'] == job(one, 'sized')['spec']['completions'] == 3
 
 
 @pytest.mark.parametrize(
@@ -87,6 +91,7 @@ async def test_everything_is_written_in_the_order_of_the_plan() -> None:
         pytest.param('POST services', 'POST services js', id='the Service'),
         pytest.param('POST persistentvolumeclaims', 'POST persistentvolumeclaims data-js', id='a claim'),
         pytest.param('POST jobs', 'POST jobs js-a-0', id='a Job'),
+        pytest.param('PATCH jobs sized', 'PATCH jobs sized', id='a scaling'),
         pytest.param('PATCH jobs running', 'PATCH jobs running', id='a suspension'),
         pytest.param('GET jobs waiting', 'GET jobs waiting', id='the look at a Job to be resumed'),
         pytest.param('PATCH jobs waiting', 'PATCH jobs waiting', id='a resumption'),
@@ -286,7 +291,7 @@ async def test_answer_to_the_status_write_is_in_the_cache_at_once() -> None:
     assert held.metadata.resource_version == one.stored()['metadata']['resourceVersion']
 
 
-@pytest.mark.parametrize('reached', range(8))
+@pytest.mark.parametrize('reached', range(9))
 async def test_lost_leadership_stops_everything(reached: int) -> None:
     left = [reached]
 
@@ -304,7 +309,7 @@ async def test_lost_leadership_stops_everything(reached: int) -> None:
 
     writes = [request for request in one.line.heard if request.is_write]
     assert len(writes) == reached
-    assert (EVENT in one.events) == (reached == 7)
+    assert (EVENT in one.events) == (reached == 8)
 
 
 async def test_lost_leadership_stops_all_that_runs_side_by_side() -> None:

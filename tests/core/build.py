@@ -72,6 +72,8 @@ def job(
     attempt: str | int = 0,
     uid: str = '',
     part: str | None = None,
+    index: str | None = None,
+    own: str | None = None,
     suspend: bool = False,
     parallelism: int | None = 1,
     completions: int | None = None,
@@ -81,13 +83,18 @@ def job(
     owner: Manifest | None = None,
     **status: Any,
 ) -> jobs.Job:
-    """The Job ``js-<child>``, as ``a-0``; its status counters are further keywords: ``active=1, ready=1``."""
-    replicated_job, _, index = child.rpartition('-')
+    """The Job ``js-<child>``, as ``a-0``; its status counters are further keywords: ``active=1, ready=1``.
+
+    ``own`` is the attempt of its own that it says it is of.
+    """
+    replicated_job, _, number = child.rpartition('-')
     labels = {
         keys.REPLICATED_JOB_NAME: replicated_job if part is None else part,
-        keys.JOB_INDEX: index,
+        keys.JOB_INDEX: number if index is None else index,
         keys.RESTART_ATTEMPT: str(attempt),
     }
+    if own is not None:
+        labels[keys.JOB_RESTART_ATTEMPT] = own
     metadata: Manifest = {
         'name': f'js-{child}',
         'namespace': 'default',

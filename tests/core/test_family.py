@@ -234,6 +234,7 @@ def _jobs(draw: st.DrawFn) -> jobs.Job:
         uid=draw(st.sampled_from(['u', 'v'])),
         attempt=draw(st.sampled_from(['0', '1', '2', 'x'])),
         part=draw(st.sampled_from(['a', 'b', ''])),
+        own=draw(st.sampled_from([None, '0', '1', 'x'])),
         suspend=draw(st.booleans()),
         ended=draw(st.sampled_from(_ENDINGS)),
         deleting=draw(st.booleans()),
@@ -248,6 +249,7 @@ def _seen(relatives: family.Family) -> object:
         relatives.jobs,
         relatives.malformed,
         {attempt: _cohort(cohort) for attempt, cohort in relatives.cohorts.items()},
+        relatives.mislabelled,
         [_cohort(relatives.current(restarts)) for restarts in range(4)],
         [
             {frozenset(cohort.members): _cohort(cohort) for cohort in relatives.previous(restarts)}
@@ -264,11 +266,12 @@ def _cohort(cohort: family.Cohort) -> dict[str, object]:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(['put', 'drop', 'ask']), _jobs()), max_size=25))
-def test_a_family_equals_one_made_afresh_of_the_same_jobs(changes: list[tuple[str, jobs.Job]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(['put', 'drop', 'ask', 'expect']), _jobs(), st.integers(0, 2)), max_size=25))
+def test_a_family_equals_one_made_afresh_of_the_same_jobs(changes: list[tuple[str, jobs.Job, int]]) -> None:
     relatives = family.Family()
     here: dict[str, jobs.Job] = {}
-    for change, job in changes:
+    expected: dict[str, int] = {}
+    for change, job, own in changes:
         name = job.metadata.name
         if change == 'put':
             relatives.put(job)
@@ -277,11 +280,16 @@ def test_a_family_equals_one_made_afresh_of_the_same_jobs(changes: list[tuple[st
             relatives.drop(job)
             if name in here and here[name].metadata.uid == job.metadata.uid:
                 del here[name]
+        elif change == 'expect':
+            expected[name] = own
+            relatives.expect(expected)
         else:
             # Asked in between, so that an answer that is kept too long shows.
             _missing(relatives, JOBSET)
 
-    assert _seen(relatives) == _seen(build.relatives(*here.values()))
+    afresh = build.relatives(*here.values())
+    afresh.expect(expected)
+    assert _seen(relatives) == _seen(afresh)
 
 
 def test_a_family_without_jobs() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from jobset.api import features, jobs, keys, types
+from jobset.api import jobs, keys, types
 from jobset.core import children, failure, family, network, plan, reconcile, volumes
 from tests.core import build
 
@@ -264,16 +264,6 @@ def test_answers_to_patterns_decide_rules() -> None:
     }
 
     assert {answer: status.terminal_state for answer, status in states.items() if status} == {True: 'Failed', False: ''}
-
-
-@pytest.mark.parametrize('on', [True, False])
-def test_restarts_of_single_jobs_stop_the_pass(on: bool) -> None:
-    jobset = build.jobset(
-        build.part('a'), failurePolicy={'maxRestarts': 1, 'rules': [{'name': 'r', 'action': 'RestartJob'}]}
-    )
-
-    with pytest.raises(plan.PassStoppedError, match='RestartJob'):
-        _pass(jobset, build.job('a-0', ended=build.failed()), gates=features.FeatureGates(restart_job=on))
 
 
 def test_an_empty_set_completes_at_once() -> None:
