@@ -37,6 +37,11 @@ GROUP_REPLICAS: Final = f'{LABELS}/group-replicas'
 JOB_GROUP_INDEX: Final = f'{LABELS}/job-group-index'
 COORDINATOR: Final = f'{LABELS}/coordinator'
 PRIORITY: Final = f'{LABELS}/priority'
+IN_PLACE_RESTART_ATTEMPT: Final = f'{LABELS}/in-place-restart-attempt'
+DISABLE_IN_PLACE_RESTART: Final = f'{LABELS}/disable-in-place-restart'
+
+COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
+"""Kubernetes' own: which of the pods of an Indexed Job a pod is."""
 
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'

@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import logging
+import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
@@ -53,6 +54,7 @@ class Passes:
         self._matcher = patterns.Matcher()
         self._told: dict[world.Key, set[tuple[str, str, str]]] = {}
         self._held: dict[world.Key, Hold] = {}
+        self._wrote: dict[world.Key, float] = {}
 
     async def handle(self, key: world.Key) -> float | None:
         """Make one pass; returns after how many seconds to make the next although nothing changes.
@@ -78,9 +80,12 @@ class Passes:
             self._measured.forget(*key)
             self._told.pop(key, None)
             self._held.pop(key, None)
+            self._wrote.pop(key, None)
             return None
         now = self._clock()
         wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset), now))
+        if wanted.patience_seconds:
+            wanted = self._without_young_counters(key, jobset, wanted)
         if wanted.is_empty:
             return wanted.again_after_seconds
         careful = self._failures(key) > 0 or key in self._held
@@ -109,12 +114,23 @@ class Passes:
         left = hold.until - self._monotonic() if hold is not None else 0
         if left < TICK_SECONDS or not wanted.create:
             return wanted
-        again = wanted.again_after_seconds
-        again = left if again is None else min(left, again)
+        again = _earlier(left, wanted.again_after_seconds)
         if conditions.is_true(jobset.status, conditions.NAME_CONFLICT):
             return dataclasses.replace(wanted, create=(), again_after_seconds=again)
         before = plan.Plan(delete=wanted.delete, service=wanted.service, claims=wanted.claims)
         return dataclasses.replace(before, again_after_seconds=again)
+
+    def _without_young_counters(self, key: world.Key, jobset: types.JobSet, wanted: plan.Plan) -> plan.Plan:
+        """The plan without a status that tells of other counters only, so soon after the one before."""
+        if wanted.status is None:
+            return wanted
+        now = self._monotonic()
+        left = self._wrote.get(key, -math.inf) + wanted.patience_seconds - now
+        without = dataclasses.replace(wanted, status=None)
+        if left >= TICK_SECONDS and without.is_empty and types.counts_only(jobset.status, wanted.status):
+            return dataclasses.replace(without, again_after_seconds=_earlier(left, wanted.again_after_seconds))
+        self._wrote[key] = now
+        return wanted
 
     def _hold(self, key: world.Key) -> None:
         refusals = self._held[key].refusals if key in self._held else 0
@@ -130,6 +146,7 @@ class Passes:
             service=self._seen.service(jobset),
             claims=self._seen.claim_names(jobset),
             answers=answers,
+            pods=self._seen.pods_of(jobset),
             gates=self._gates,
         )
 
@@ -162,6 +179,10 @@ class Passes:
         status = carried_out.status
         if status is not None and status.terminal_state and not jobset.status.terminal_state:
             self._measured.ended(jobset, status.terminal_state)
+
+
+def _earlier(seconds: float, other: float | None) -> float:
+    return seconds if other is None else min(seconds, other)
 
 
 def is_worth_a_trace(error: BaseException) -> bool:

@@ -5,12 +5,13 @@ before it did.
 """
 
 import asyncio
+import datetime
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, types
-from jobset.core import family, network, volumes
-from jobset.kube import client, index, informer, requests
+from jobset.core import family, inplace, network, ranks, volumes
+from jobset.kube import client, index, informer, requests, times
 
 JOBSETS = requests.Resource(keys.GROUP, keys.VERSION, keys.PLURAL, keys.KIND)
 
@@ -62,12 +63,18 @@ class World:
         changed: Callable[[Key], None],
         *,
         children_changed: Callable[[Key], None] | None = None,
+        pods_changed: Callable[[Key], None] | None = None,
+        watches_pods: bool = False,
         namespace: str | None = None,
         watching: informer.Watching | None = None,
+        now: Callable[[], datetime.datetime] = times.now,
     ) -> None:
         self._changed = changed
         self._children_changed = children_changed or changed
+        self._pods_changed = pods_changed or self._children_changed
+        self._now = now
         self._heeds = True
+        self._ranks: dict[str, ranks.Ranks] = {}
         self._families: dict[str, family.Family] = {}
         self._keys: dict[str, Key] = {}
         self.jobsets = informer.Informer(api, JOBSETS, types.JobSet, namespace=namespace, settings=watching)
@@ -83,6 +90,20 @@ class World:
             api, requests.SERVICES, network.Service, namespace=namespace, settings=watching
         )
         self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace, settings=watching)
+        self.pods: informer.Informer[ranks.Pod] | None = None
+        """Watched only where something asks for it: there are many, and they change often."""
+
+        if watches_pods:
+            self.pods = informer.Informer(
+                api,
+                requests.PODS,
+                ranks.Pod,
+                namespace=namespace,
+                label_selector=keys.JOBSET_NAME,
+                keep=lambda pod: bool(pod.metadata.labels.jobset_uid),
+                settings=watching,
+            )
+            self.pods.subscribe(self._pod_changed)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -92,7 +113,8 @@ class World:
     @property
     def caches(self) -> tuple[Cache, ...]:
         """All caches, for whoever watches over their health."""
-        return (self.jobsets, self.jobs, self.services, self.claims)
+        pods = () if self.pods is None else (self.pods,)
+        return (self.jobsets, self.jobs, self.services, self.claims, *pods)
 
     async def run(self) -> None:
         """Keep the caches up to date until cancelled."""
@@ -108,6 +130,10 @@ class World:
     def family(self, jobset: types.JobSet) -> family.Family:
         """The child Jobs of a JobSet; those of an earlier one of the same name are not among them."""
         return self._families.get(jobset.metadata.uid) or family.Family()
+
+    def pods_of(self, jobset: types.JobSet) -> ranks.Ranks:
+        """The pods of a JobSet, where pods are watched."""
+        return self._ranks.get(jobset.metadata.uid) or ranks.Ranks()
 
     def service(self, jobset: types.JobSet) -> network.Service | None:
         """The Service under the name that the Service of the set should have."""
@@ -148,6 +174,26 @@ class World:
             owner = new.owner_uid or ''
             self._families.setdefault(owner, family.Family()).put(new)
             self._concerns(owner)
+
+    def _pod_changed(self, old: ranks.Pod | None, new: ranks.Pod | None) -> None:
+        # A label may change: the pod then leaves one set and joins another.
+        if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
+            uid = old.metadata.labels.jobset_uid
+            crew = self._ranks[uid]
+            crew.drop(old, self._now())
+            if not crew.reports:
+                del self._ranks[uid]
+            self._concerns_ranks(uid)
+        if new is not None:
+            uid = new.metadata.labels.jobset_uid
+            if self._ranks.setdefault(uid, ranks.Ranks()).put(new, self._now()):
+                self._concerns_ranks(uid)
+
+    def _concerns_ranks(self, uid: str) -> None:
+        key = self._keys.get(uid)
+        jobset = None if key is None else self.jobsets.get(*key)
+        if key is not None and jobset is not None and inplace.is_wanted(jobset):
+            self._pods_changed(key)
 
     def _service_changed(self, old: network.Service | None, new: network.Service | None) -> None:
         service = new or old

@@ -93,7 +93,10 @@ class Plan:
     again_after_seconds: float | None = None
     """When to look again although nothing changes."""
 
+    patience_seconds: float = 0
+    """How old the counters in the status may be when nothing else is to be written."""
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing is to be written."""
-        return self == Plan(again_after_seconds=self.again_after_seconds)
+        return self == Plan(again_after_seconds=self.again_after_seconds, patience_seconds=self.patience_seconds)

@@ -16,8 +16,10 @@ from jobset.core import (
     elastic,
     failure,
     family,
+    inplace,
     network,
     plan,
+    ranks,
     singles,
     startup,
     status,
@@ -42,6 +44,9 @@ class Facts:
 
     answers: Mapping[failure.Question, bool] = dataclasses.field(default_factory=dict)
     """Answers to :func:`failure.questions` about the failed Jobs."""
+
+    pods: ranks.Ranks = dataclasses.field(default_factory=ranks.Ranks)
+    """The pods of the set, looked at only with the gate InPlaceRestart on."""
 
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
@@ -124,6 +129,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
     resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
+    again, patience = _restart_in_place(facts, draft, cohort)
     return dataclasses.replace(
         _plan(draft, delete),
         service=_missing_service(facts),
@@ -132,7 +138,17 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
         create=create,
         suspend=suspend,
         resume=resume,
+        again_after_seconds=again,
+        patience_seconds=patience,
     )
+
+
+def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) -> tuple[float | None, float]:
+    """Answer the pods; returns when to look again, and how long counters may wait to be written."""
+    if not facts.gates.in_place_restart or not inplace.is_wanted(facts.jobset):
+        return None, 0
+    again = inplace.apply(draft, facts.jobset, facts.pods, cohort)
+    return again, inplace.patience(facts.jobset, draft.current, facts.pods)
 
 
 def _plan(draft: status.Draft, delete: list[plan.JobRef]) -> plan.Plan:

@@ -301,6 +301,7 @@ LEASE = configuration.LeaderElection().resource_name
             | every('patch', 'jobs/status.batch')
             | every('create list watch', 'services')
             | every('create get list watch', 'persistentvolumeclaims')
+            | every('list watch', 'pods')
             | every('create patch', 'events.events.k8s.io'),
             id='everywhere',
         ),

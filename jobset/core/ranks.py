@@ -1,0 +1,203 @@
+"""What is known of the pods of one JobSet that restarts in place, kept up to date change by change.
+
+Source: JobSet API, in-place restart. An agent in each pod announces, in an annotation, which attempt the pod is in.
+There may be ten thousand of them, and all announce something in each round; what a pass needs is therefore counted here
+as pods come, change and go, so that it costs as much as what changed and not as much as the JobSet is large.
+
+Pods belong to the JobSet whose uid they bear: those of an earlier one of the same name count for nothing.
+"""
+
+import datetime
+import re
+from collections import Counter
+from typing import Final, NamedTuple
+
+import msgspec
+
+from jobset.api import keys, meta
+
+_NUMBER: Final = re.compile(r'\+?[0-9]{1,10}', re.ASCII)
+_MOST: Final = 2**31 - 1
+"""Attempts end up in a status field of 32 bits."""
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The label that places a pod in its JobSet."""
+
+    jobset_uid: str = msgspec.field(default='', name=keys.JOBSET_UID)
+
+
+class Annotations(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """What the agent announces, and which of the pods of its Job it is."""
+
+    attempt: str | None = msgspec.field(default=None, name=keys.IN_PLACE_RESTART_ATTEMPT)
+    completion_index: str | None = msgspec.field(default=None, name=keys.COMPLETION_INDEX)
+
+
+class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``metadata`` of a pod."""
+
+    labels: Labels = msgspec.field(default_factory=Labels)
+    annotations: Annotations = msgspec.field(default_factory=Annotations)
+
+
+class Container(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """How often a container was restarted."""
+
+    restart_count: int = 0
+
+
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``status`` of a pod."""
+
+    phase: str = ''
+    init_container_statuses: tuple[Container, ...] | None = None
+    container_statuses: tuple[Container, ...] | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """As much of a pod as the protocol needs: thousands of these are held in memory."""
+
+    metadata: PodMeta
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+
+class Report(NamedTuple):
+    """What one pod says."""
+
+    rank: str
+    """Which place in the set it has: its host name, ``<job>-<completion index>``; its own name if it has no index."""
+
+    phase: str
+    attempt: int | None
+    """None as long as the agent has announced nothing, or nothing that can be read."""
+
+    said: str | None
+    """The announcement as it stands there."""
+
+    restarts: int
+    """The most that any of its containers was restarted."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the pod has ended for good, so that another one takes its place."""
+        return self.phase == 'Failed'
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the pod has succeeded: it stays done, and never takes part in another attempt."""
+        return self.phase == 'Succeeded'
+
+    @property
+    def is_malformed(self) -> bool:
+        """Whether the announcement is none."""
+        return self.said is not None and self.attempt is None
+
+
+class Ranks:
+    """The pods of one JobSet. Changed only by :meth:`put` and :meth:`drop`, in the order of observation."""
+
+    def __init__(self) -> None:
+        self.reports: dict[str, Report] = {}
+        """By name of the pod."""
+
+        self.attempts: Counter[int] = Counter()
+        """How many pods announce which attempt, of those that have not ended."""
+
+        self.done: Counter[int] = Counter()
+        """The same of those that have succeeded."""
+
+        self.restarts: Counter[int] = Counter()
+        """How many pods have had how many restarts, whatever became of them."""
+
+        self.reporting: Counter[str] = Counter()
+        """How many pods announce an attempt for each rank; those that failed do not."""
+
+        self.malformed: dict[str, Report] = {}
+        """Pods whose announcement cannot be read, by name."""
+
+        self.changed_at: datetime.datetime | None = None
+        """When any pod last came, went, or changed in what counts here."""
+
+    def put(self, pod: Pod, now: datetime.datetime) -> bool:
+        """A pod was observed, for the first time or changed; returns whether that counts here."""
+        name, report = pod.metadata.name, _report(pod)
+        known = self.reports.get(name)
+        if known == report:
+            return False
+        if known is not None:
+            self._count(name, known, -1)
+        self.reports[name] = report
+        self._count(name, report, 1)
+        self.changed_at = now
+        return True
+
+    def drop(self, pod: Pod, now: datetime.datetime) -> None:
+        """A pod is gone."""
+        known = self.reports.pop(pod.metadata.name, None)
+        if known is not None:
+            self._count(pod.metadata.name, known, -1)
+            self.changed_at = now
+
+    @property
+    def top(self) -> int:
+        """The highest attempt that is announced; 0 where there is none."""
+        return max((*self.attempts, *self.done), default=0)
+
+    @property
+    def most_restarts(self) -> int:
+        """The most restarts of any container."""
+        return max(self.restarts, default=0)
+
+    def agreed(self, expected: int) -> int | None:
+        """The attempt that all of so many ranks have announced; None as long as one has not.
+
+        A rank that has succeeded cannot announce another attempt, and nobody waits for it to.
+        """
+        pods = self.attempts.total() + self.done.total()
+        if self.malformed or not pods or not pods == len(self.reporting) == expected:
+            return None
+        top = self.top
+        agree = self.attempts or self.done
+        return top if len(agree) == 1 and top in agree else None
+
+    def _count(self, name: str, report: Report, sign: int) -> None:
+        _add(self.restarts, report.restarts, sign)
+        if report.has_failed:
+            return
+        if report.is_malformed:
+            if sign > 0:
+                self.malformed[name] = report
+            else:
+                del self.malformed[name]
+        elif report.attempt is not None:
+            _add(self.done if report.is_done else self.attempts, report.attempt, sign)
+            _add(self.reporting, report.rank, sign)
+
+
+def _add(counter: 'Counter[int] | Counter[str]', key: int | str, sign: int) -> None:
+    """Count in or out; what is counted out altogether leaves no trace, so that keys can be looked at."""
+    counts: Counter[int | str] = counter  # type: ignore[assignment]
+    counts[key] += sign
+    if not counts[key]:
+        del counts[key]
+
+
+def _report(pod: Pod) -> Report:
+    metadata, status = pod.metadata, pod.status
+    notes = metadata.annotations
+    containers = (status.init_container_statuses or ()) + (status.container_statuses or ())
+    return Report(
+        rank=metadata.name if notes.completion_index is None else metadata.name.rpartition('-')[0],
+        phase=status.phase,
+        attempt=_attempt(notes.attempt),
+        said=notes.attempt,
+        restarts=max([container.restart_count for container in containers], default=0),
+    )
+
+
+def _attempt(said: str | None) -> int | None:
+    if said is None or not _NUMBER.fullmatch(said):
+        return None
+    number = int(said)
+    return number if number <= _MOST else None
