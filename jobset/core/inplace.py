@@ -1,6 +1,6 @@
 """All pods of a set restart together, without being made anew: the controller's side.
 
-Source: JobSet API, restart strategy ``InPlaceRestart``, behind the gate of the same name. An agent in each pod announces
+Source: JobSet API, restart strategy ``InPlaceRestart``, behind the gate of that name. An agent in each pod announces
 the attempt that the pod is in. Two numbers in the status answer all of them at once:
 
 * ``previousInPlaceRestartAttempt``: a pod that is in this attempt, or an earlier one, is to restart its containers;

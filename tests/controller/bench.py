@@ -53,7 +53,8 @@ def summary(request: requests.Request) -> str:
 class Bench:
     """One controller without its queue: caches that see the answers to writes, and nothing else unless told."""
 
-    def __init__(self, *, guard: Guard | None = None) -> None:
+    def __init__(self, *, guard: Guard | None = None, gates: features.FeatureGates | None = None) -> None:
+        gates = gates or features.FeatureGates()
         self.time = clock.Clock()
         self.server = api.Server(self.time, is_modern=True)
         self.line = Line(self.server)
@@ -64,13 +65,13 @@ class Bench:
         self.keys: list[world.Key] = []
         self.failures = 0
         source = client.Client(cast(transport.Transport, self.line), settings=client.Retrying(attempts=1), guard=guard)
-        self.seen = world.World(source, self.keys.append)
+        self.seen = world.World(source, self.keys.append, watches_pods=gates.in_place_restart, now=self.time.now)
         self.measured = metrics.Metrics()
-        self.executor = executor.Executor(source, self.seen, self._tell)
+        self.executor = executor.Executor(source, self.seen, self._tell, gates)
         self.passes = passes.Passes(
             self.seen,
             self.executor,
-            gates=features.FeatureGates(),
+            gates=gates,
             measured=self.measured,
             failures=lambda key: self.failures,
             clock=self.time.now,

@@ -25,7 +25,7 @@ class Plane(fakes.Server):
     def __init__(self) -> None:
         super().__init__()
         self.streams_lists = False
-        self.kinds = {*NEEDED, requests.LEASES, requests.EVENTS}
+        self.kinds = {*NEEDED, requests.PODS, requests.LEASES, requests.EVENTS}
         self.tokens: dict[str, str] = {}
         """Who has which bearer token."""
 
