@@ -3,7 +3,7 @@
     python -m e2e.golden [--configuration default-gates] [--only 'ttl-*'] [-- further options of golden.py]
 
 Each configuration of ``tests/golden/README.md`` gets a controller of its own, with what that page asks for. What we do
-differently on purpose stands in ``tests/golden/differences.yaml``, and what is still to come in ``later.yaml``.
+differently on purpose stands in ``tests/golden/differences.yaml``.
 """
 
 import argparse
@@ -19,8 +19,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from typing import Any, Final
-
-import yaml
 
 from e2e import controller, embedded, takeover
 from e2e.kubectl import Kubectl, control_plane
@@ -116,14 +114,12 @@ def _compare(kubectl: Kubectl, name: str, only: list[str], options: list[str]) -
 
 
 def cases(configuration: str, only: list[str]) -> list[str]:
-    """The cases of a configuration that match one of the globs and are to pass now, as golden.py names them."""
-    later = set(yaml.safe_load((CORPUS / 'later.yaml').read_text()))
+    """The cases of a configuration that match one of the globs, as golden.py names them."""
     files = sorted((CORPUS / configuration).rglob('*.yaml'))
     return [
-        case
+        str(file.relative_to(CORPUS).with_suffix(''))
         for file in files
-        if (case := str(file.relative_to(CORPUS).with_suffix(''))) not in later
-        and any(fnmatch.fnmatch(file.stem, glob) for glob in only)
+        if any(fnmatch.fnmatch(file.stem, glob) for glob in only)
     ]
 
 

@@ -17,7 +17,7 @@ import msgspec
 import yarl
 
 from e2e.differential.writes import NAMESPACE
-from jobset.admission import certificates, claims, metrics, reviews, server
+from jobset.admission import certificates, claims, leaders, metrics, reviews, server
 from jobset.api import features, keys
 from jobset.kube import auth, client, requests, transport
 from jobset.local import installation, plane
@@ -148,8 +148,9 @@ async def _webhooks(carrier: transport.Transport) -> AsyncIterator[tuple[str, by
     bundle = certificates.renew(
         None, certificates.Due.ALL, server_name='localhost', now=datetime.datetime.now(datetime.UTC)
     )
-    look_up = claims.Claims(client.Client(carrier)).look_up
-    routes = reviews.routes(gates=features.FeatureGates(), look_up=look_up)
+    api = client.Client(carrier)
+    look_up = claims.Claims(api).look_up
+    routes = reviews.routes(gates=features.FeatureGates(), look_up=look_up, leaders=leaders.Leaders(api))
     context = _context(bundle.server.certificate, bundle.server.key)
     where = socket.create_server(('127.0.0.1', 0))
     port = where.getsockname()[1]

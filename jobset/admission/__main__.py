@@ -24,7 +24,19 @@ from typing import Final
 from pythonjsonlogger import json
 
 import jobset
-from jobset.admission import claims, handshake, listen, metrics, mounted, reviews, rotation, server, status, upkeep
+from jobset.admission import (
+    claims,
+    handshake,
+    leaders,
+    listen,
+    metrics,
+    mounted,
+    reviews,
+    rotation,
+    server,
+    status,
+    upkeep,
+)
 from jobset.api import configuration
 from jobset.kube import auth, backoff, client, transport
 
@@ -113,8 +125,10 @@ class Process:
             api = client.Client(carrier)
             presenter = handshake.Presenter(self._context, on_show=self._counters.certificate_expires)
             look_up = claims.Claims(api).look_up
-            routes = reviews.routes(gates=self._settings.gates, look_up=look_up)
+            leading = leaders.Leaders(api)
+            routes = reviews.routes(gates=self._settings.gates, look_up=look_up, leaders=leading)
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(leading.follow())
                 tasks.create_task(self._source(api, presenter, credentials).keep(pace=upkeep.Pace()))
                 await presenter.ready.wait()
                 async with server.Server(routes, self._counters).listening(self._webhook_socket, self._context):

@@ -86,7 +86,12 @@ _decoder: Final = msgspec.json.Decoder(_Review)
 _encoder: Final = msgspec.json.Encoder()
 
 
-def routes(*, gates: features.FeatureGates, look_up: LookUp) -> Mapping[str, tuple[GroupVersionKind, Handler]]:
+def routes(
+    *,
+    gates: features.FeatureGates,
+    look_up: LookUp,
+    leaders: pods.Leaders,
+) -> Mapping[str, tuple[GroupVersionKind, Handler]]:
     """Who answers at which path, and for which kind of object."""
 
     async def mutate_jobset(request: Request) -> Answer:
@@ -96,10 +101,10 @@ def routes(*, gates: features.FeatureGates, look_up: LookUp) -> Mapping[str, tup
         return await judge_jobset(request, gates=gates, look_up=look_up)
 
     async def mutate_pod(request: Request) -> Answer:
-        return label_pod(request)
+        return await complete_pod(request, leaders)
 
-    async def validate_pod(_: Request) -> Answer:
-        return ALLOWED
+    async def validate_pod(request: Request) -> Answer:
+        return await judge_pod(request, leaders)
 
     return {
         keys.MUTATE_JOBSET_PATH: (JOBSET, mutate_jobset),
@@ -254,8 +259,33 @@ def _unreadable(path: str, text: str) -> validation.FieldError:
     return fields.FieldError(fields.Kind.INVALID, where or fields.NO_FIELD, what.replace('`', ''))
 
 
-def label_pod(request: Request) -> Answer:
-    """A new pod, with the label that :mod:`jobset.admission.pods` decides on."""
-    if request.operation != 'CREATE' or request.sub_resource or request.object == NOTHING:
+async def complete_pod(request: Request, leaders: pods.Leaders) -> Answer:
+    """A new pod, with what :mod:`jobset.admission.pods` gives it."""
+    pod = _new_pod(request)
+    if pod is None:
         return ALLOWED
-    return Answer(patch=pods.patch(request.object))
+    try:
+        return Answer(patch=await pods.complete(pod, request.namespace, leaders))
+    except pods.NotYetError as error:
+        return _not_yet(error)
+
+
+async def judge_pod(request: Request, leaders: pods.Leaders) -> Answer:
+    """Whether a new pod may be created now."""
+    pod = _new_pod(request)
+    try:
+        if pod is not None:
+            await pods.judge(pod, request.namespace, leaders)
+    except pods.NotYetError as error:
+        return _not_yet(error)
+    return ALLOWED
+
+
+def _new_pod(request: Request) -> pods.NewPod | None:
+    if request.operation != 'CREATE' or request.sub_resource or request.object == NOTHING:
+        return None
+    return pods.read(request.object)
+
+
+def _not_yet(error: pods.NotYetError) -> Answer:
+    return Answer(refusal={'status': 'Failure', 'message': str(error), 'reason': error.reason, 'code': error.code})

@@ -42,6 +42,8 @@ DISABLE_IN_PLACE_RESTART: Final = f'{LABELS}/disable-in-place-restart'
 
 COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 """Kubernetes' own: which of the pods of an Indexed Job a pod is."""
+JOB_NAME: Final = 'batch.kubernetes.io/job-name'
+"""Kubernetes' own: the label of a pod with the name of its Job."""
 
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'

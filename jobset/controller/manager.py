@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from jobset.api import features, keys, types
-from jobset.controller import executor, metrics, passes, world
+from jobset.controller import executor, metrics, passes, placement, world
 from jobset.core import plan
 from jobset.kube import client, discovery, events, informer, lease, requests, times, workqueue
 
@@ -98,6 +98,7 @@ class Manager:
             watching=watching,
             now=now,
         )
+        self.placement = placement.Repairs(api, writer, self.world.jobsets, watching=watching, now=now)
         self.recorder = events.Recorder(
             api,
             controller='jobset',
@@ -152,12 +153,14 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             helpers = [group.create_task(self._start(), name='start')]
             helpers.append(group.create_task(self.world.run(), name='caches'))
+            helpers.append(group.create_task(self.placement.follow(), name='placement'))
             helpers.append(group.create_task(self.recorder.run(), name='events'))
             if self._elector is not None:
                 helpers.append(group.create_task(self._elector.run(), name='leadership'))
             await self._stopping.wait()
             if self._has_begun:
                 self.queue.stop()
+                self.placement.stop()
                 await asyncio.wait(helpers[:1])
             await self.recorder.flush()
             for helper in helpers:
@@ -174,7 +177,9 @@ class Manager:
         self._has_led = True
         logger.info('caches are filled and this replica leads; passes begin')
         self._has_begun = True
-        await self.queue.run(self._passes.handle, workers=self._settings.workers, grace=GRACE_SECONDS)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.queue.run(self._passes.handle, workers=self._settings.workers, grace=GRACE_SECONDS))
+            group.create_task(self.placement.work(grace=GRACE_SECONDS))
 
     def stop(self) -> None:
         """Let :meth:`run` come to its end."""

@@ -70,6 +70,8 @@ class Watching:
 class Informer(Generic[T]):
     """Follows the objects of a resource, decoded as ``model``; those for which ``keep`` is false are dropped at once.
 
+    With ``metadata_only`` the server sends nothing else of them, which is much less for kinds with a large status.
+
     Handlers are subscribed before :meth:`run`. They are called in the order of changes, and must be quick: nothing
     else happens meanwhile. A second object under the name of a first one is told as a deletion and an addition.
     """
@@ -84,6 +86,7 @@ class Informer(Generic[T]):
         label_selector: str | None = None,
         field_selector: str | None = None,
         keep: Callable[[T], bool] | None = None,
+        metadata_only: bool = False,
         settings: Watching | None = None,
         on_trouble: OnTrouble | None = None,
     ) -> None:
@@ -100,7 +103,13 @@ class Informer(Generic[T]):
         self._on_trouble = on_trouble
         self._handlers: list[store.OnChange[T]] = []
         self._store: store.Store[T] = store.Store(keep=keep, on_change=self._tell)
-        self._reader = listing.Reader(source, model, page_size=self._settings.page_size)
+        self._accept = requests.METADATA if metadata_only else ''
+        self._reader = listing.Reader(
+            source,
+            model,
+            page_size=self._settings.page_size,
+            accept=requests.METADATA_LIST if metadata_only else '',
+        )
         self._streams_lists = self._settings.stream_lists
         self._is_current = False
         self._silences = 0
@@ -185,6 +194,7 @@ class Informer(Generic[T]):
             field_selector=self._field_selector,
             since=str(self._store.seen) if self._is_current else None,
             timeout_seconds=round(settings.watch_seconds * random.uniform(1, 2)),  # noqa: S311
+            accept=self._accept,
         )
         async with self._source.stream(request, idle_timeout=settings.idle_timeout) as content:
             decoder = frames.Decoder(self._model)

@@ -60,9 +60,10 @@ class Listing(Generic[T]):
 class Reader(Generic[T]):
     """Lists objects of one resource and reads them as ``model``."""
 
-    def __init__(self, source: client.Client, model: type[T], *, page_size: int) -> None:
+    def __init__(self, source: client.Client, model: type[T], *, page_size: int, accept: str = '') -> None:
         self._source = source
         self._page_size = page_size
+        self._accept = accept
         # Made at run time from the caller's structure, so the type checker cannot follow.
         page: Any = _Page[model]  # type: ignore[valid-type]
         self._pages: msgspec.json.Decoder[_Page[T]] = msgspec.json.Decoder(page)
@@ -87,6 +88,7 @@ class Reader(Generic[T]):
                 field_selector=field_selector,
                 limit=limit,
                 continue_=token,
+                accept=self._accept,
             )
             try:
                 body = await self._source.send(request)

@@ -114,6 +114,12 @@ NODES: Final = Resource('', 'v1', 'nodes', 'Node', namespaced=False)
 NAMESPACES: Final = Resource('', 'v1', 'namespaces', 'Namespace', namespaced=False)
 
 
+_PARTIAL: Final = 'as={};g=meta.k8s.io;v=v1'
+METADATA: Final = f'application/json;{_PARTIAL.format("PartialObjectMetadata")}'
+METADATA_LIST: Final = f'application/json;{_PARTIAL.format("PartialObjectMetadataList")}'
+"""Forms of answers that have only the metadata of objects: of one or of watches, and of lists."""
+
+
 def read(resource: Resource, namespace: str | None, name: str, *, subresource: str = '') -> Request:
     """Read one object, or a part of it."""
     return Request('GET', _path(resource, namespace, name, subresource))
@@ -127,6 +133,7 @@ def list_(
     field_selector: str | None = None,
     limit: int = 0,
     continue_: str = '',
+    accept: str = '',
 ) -> Request:
     """Read all objects that match, at most ``limit`` at once when it is not 0."""
     query = _query(
@@ -135,7 +142,7 @@ def list_(
         limit=limit,
         **{'continue': continue_},
     )
-    return Request('GET', resource.collection(namespace), query)
+    return Request('GET', resource.collection(namespace), query, accept=accept)
 
 
 def watch(
@@ -146,6 +153,7 @@ def watch(
     field_selector: str | None = None,
     since: str | None,
     timeout_seconds: int,
+    accept: str = '',
 ) -> Request:
     """Stream changes after the resource version ``since``; None streams all objects first, then changes."""
     start = (
@@ -161,7 +169,7 @@ def watch(
         timeoutSeconds=timeout_seconds,
         **start,
     )
-    return Request('GET', resource.collection(namespace), query)
+    return Request('GET', resource.collection(namespace), query, accept=accept)
 
 
 def create(resource: Resource, namespace: str | None, body: Body) -> Request:

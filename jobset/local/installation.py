@@ -35,6 +35,24 @@ _OF_JOBSETS: Final[Object] = {
     'matchExpressions': [{'key': keys.JOBSET_NAME, 'operator': 'Exists'}],
 }
 
+_HAS_NOTES: Final = 'has(object.metadata.annotations)'
+_ASKS: Final = f"'{keys.EXCLUSIVE_TOPOLOGY}' in object.metadata.annotations"
+_PREPARED: Final = f"'{keys.NODE_SELECTOR_STRATEGY}' in object.metadata.annotations"
+
+_EXCLUSIVE: Final[Object] = {
+    'matchConditions': [
+        {'name': 'is-placed-exclusively', 'expression': f'{_HAS_NOTES} && {_ASKS} && !({_PREPARED})'},
+    ],
+}
+_FREE: Final[Object] = {
+    'failurePolicy': 'Ignore',
+    'timeoutSeconds': 2,
+    'matchConditions': [
+        {'name': 'is-placed-freely', 'expression': f'!({_HAS_NOTES} && ({_ASKS} || {_PREPARED}))'},
+    ],
+}
+"""As the manifests have them: pods that only get a label need not wait for that."""
+
 
 async def install(api: client.Client, *, has_webhooks: bool = True) -> None:
     """Apply the definition and, if wanted, the webhook configurations."""
@@ -53,7 +71,8 @@ def mutating() -> Object:
         MUTATING,
         keys.MUTATING_CONFIGURATION,
         _jobsets('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, 'CREATE', 'UPDATE'),
-        _pods('mpod.kb.io', keys.MUTATE_POD_PATH),
+        _pods('mpod.kb.io', keys.MUTATE_POD_PATH) | _EXCLUSIVE,
+        _pods('mpriority.kb.io', keys.MUTATE_POD_PATH) | _FREE,
     )
 
 
@@ -63,7 +82,7 @@ def validating() -> Object:
         VALIDATING,
         keys.VALIDATING_CONFIGURATION,
         _jobsets('vjobset.kb.io', keys.VALIDATE_JOBSET_PATH, 'CREATE', 'UPDATE'),
-        _pods('vpod.kb.io', keys.VALIDATE_POD_PATH),
+        _pods('vpod.kb.io', keys.VALIDATE_POD_PATH) | _EXCLUSIVE,
     )
 
 

@@ -5,12 +5,13 @@ What runs on it is put together by :mod:`jobset.local.cluster` (pods as processe
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
-from jobset.admission import claims
+from jobset.admission import claims, leaders
 from jobset.api import features
-from jobset.kube import client
+from jobset.kube import client, requests
 from jobset.local import clock, installation, kinds
 from jobset.local.admission import calling, dispatch, jobsets
 from jobset.local.controllers import defaults
@@ -38,6 +39,18 @@ class Plane:
         await installation.install(self.api, has_webhooks=has_webhooks)
 
 
+class _Reached:
+    """The way to the server for what it needs itself, from when it is there on."""
+
+    server: Direct
+
+    async def send(self, request: requests.Request) -> bytes:
+        return await self.server.send(request)
+
+    def stream(self, request: requests.Request, *, idle_timeout: float) -> AbstractAsyncContextManager[client.Pieces]:
+        return self.server.stream(request, idle_timeout=idle_timeout)
+
+
 @contextlib.asynccontextmanager
 async def serving(
     store: storage.Store,
@@ -53,12 +66,9 @@ async def serving(
     ``watches`` says how watches are served, where not as a real server does it: bookmarks cost a simulated day dear.
     So does telling who owns which field (``ownership``).
     """
-    reached: list[client.Client] = []
-
-    async def look_up(namespace: str, names: list[str]) -> Mapping[str, object]:
-        return await claims.Claims(reached[0]).look_up(namespace, names)
-
-    registry = jobsets.registry(gates=gates, look_up=look_up)  # type: ignore[arg-type]
+    reached = _Reached()
+    api = client.Client(reached)
+    registry = jobsets.registry(gates=gates, look_up=claims.Claims(api).look_up, leaders=leaders.Leaders(api))
     async with calling.Caller(registry) as caller:
         dispatcher = dispatch.Dispatcher(caller, lambda key, namespace, name: _find(store, key, namespace, name))
         server = Server(
@@ -71,10 +81,9 @@ async def serving(
             watch_settings=watches or watching.Watching(),
             ownership=ownership,
         )
-        carrier = Direct(server)
-        reached.append(client.Client(carrier))
+        reached.server = carrier = Direct(server)
         try:
-            yield Plane(server, reached[0], carrier)
+            yield Plane(server, api, carrier)
         finally:
             server.close()
 

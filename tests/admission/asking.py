@@ -3,10 +3,11 @@
 import base64
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from jobset.admission import reviews
+from jobset.admission import pods, reviews
 from jobset.api import features, validation
+from jobset.core import placement
 
 GATES = features.FeatureGates()
 
@@ -44,8 +45,39 @@ async def nothing_exists(_: str, __: Sequence[str]) -> Mapping[str, validation.F
     return {}
 
 
-async def answer(path: str, body: bytes, *, look_up: reviews.LookUp = nothing_exists) -> Any:
-    expected, handler = reviews.routes(gates=GATES, look_up=look_up)[path]
+class Standing:
+    """Leaders that are where they are, and labels of nodes by name."""
+
+    def __init__(self, *standing: placement.Pod, nodes: Mapping[str, Mapping[str, str]] | None = None) -> None:
+        self._pods = standing
+        self._nodes = nodes or {}
+
+    async def find(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+        return await self.look(follower, name)
+
+    async def look(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+        candidates = [pod for pod in self._pods if placement.name_of(pod) == name]
+        return placement.leader_of(follower, name, candidates)
+
+    async def domain(self, node: str, topology: str) -> str:
+        if node not in self._nodes:
+            raise pods.NodeNotFoundError(f'Node "{node}" not found')
+        if topology not in self._nodes[node]:
+            raise pods.NotYetError(f'node does not have topology label: {topology}')
+        return self._nodes[node][topology]
+
+
+NOBODY: Final = Standing()
+
+
+async def answer(
+    path: str,
+    body: bytes,
+    *,
+    look_up: reviews.LookUp = nothing_exists,
+    leaders: pods.Leaders = NOBODY,
+) -> Any:
+    expected, handler = reviews.routes(gates=GATES, look_up=look_up, leaders=leaders)[path]
     request = reviews.decode(body, expected)
     return json.loads(reviews.encode(request.uid, await handler(request)))
 

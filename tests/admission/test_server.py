@@ -14,6 +14,7 @@ import pytest
 
 from jobset.admission import certificates, handshake, listen, metrics, reviews, server, status
 from jobset.api import features, keys, validation
+from tests.admission import asking
 
 POD_REVIEW = {
     'apiVersion': 'admission.k8s.io/v1',
@@ -36,7 +37,7 @@ async def nothing_exists(_: str, __: Sequence[str]) -> Mapping[str, validation.F
     return {}
 
 
-ROUTES = reviews.routes(gates=features.FeatureGates(), look_up=nothing_exists)
+ROUTES = reviews.routes(gates=features.FeatureGates(), look_up=nothing_exists, leaders=asking.NOBODY)
 
 
 @dataclass

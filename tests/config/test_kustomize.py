@@ -219,6 +219,28 @@ JOBSETS = (keys.GROUP, keys.VERSION, keys.PLURAL)
 PODS = ('', 'v1', 'pods')
 
 
+EXCLUSIVE: Object = {
+    'matchConditions': [
+        {
+            'name': 'is-placed-exclusively',
+            'expression': "has(object.metadata.annotations) && 'alpha.jobset.sigs.k8s.io/exclusive-topology' in "
+            "object.metadata.annotations && !('alpha.jobset.sigs.k8s.io/node-selector' in object.metadata.annotations)",
+        }
+    ]
+}
+FREE: Object = {
+    'failurePolicy': 'Ignore',
+    'timeoutSeconds': 2,
+    'matchConditions': [
+        {
+            'name': 'is-placed-freely',
+            'expression': "!(has(object.metadata.annotations) && ('alpha.jobset.sigs.k8s.io/exclusive-topology' in "
+            "object.metadata.annotations || 'alpha.jobset.sigs.k8s.io/node-selector' in object.metadata.annotations))",
+        }
+    ],
+}
+
+
 def webhook(name: str, path: str, called_for: tuple[str, str, str], *operations: str) -> Object:
     group, version, resource = called_for
     made: Object = {
@@ -242,7 +264,8 @@ def webhook(name: str, path: str, called_for: tuple[str, str, str], *operations:
             keys.MUTATING_CONFIGURATION,
             [
                 webhook('mjobset.kb.io', keys.MUTATE_JOBSET_PATH, JOBSETS, 'CREATE', 'UPDATE'),
-                webhook('mpod.kb.io', keys.MUTATE_POD_PATH, PODS, 'CREATE'),
+                webhook('mpod.kb.io', keys.MUTATE_POD_PATH, PODS, 'CREATE') | EXCLUSIVE,
+                webhook('mpriority.kb.io', keys.MUTATE_POD_PATH, PODS, 'CREATE') | FREE,
             ],
             id='mutating',
         ),
@@ -251,7 +274,7 @@ def webhook(name: str, path: str, called_for: tuple[str, str, str], *operations:
             keys.VALIDATING_CONFIGURATION,
             [
                 webhook('vjobset.kb.io', keys.VALIDATE_JOBSET_PATH, JOBSETS, 'CREATE', 'UPDATE'),
-                webhook('vpod.kb.io', keys.VALIDATE_POD_PATH, PODS, 'CREATE'),
+                webhook('vpod.kb.io', keys.VALIDATE_POD_PATH, PODS, 'CREATE') | EXCLUSIVE,
             ],
             id='validating',
         ),
@@ -267,7 +290,7 @@ def test_all_webhooks_are_told_of_our_authority() -> None:
     for resource, name in rotation.CONFIGURATIONS:
         told = rotation.trusting(get('default', resource.kind, name), b'authority', place=place)
         assert told is not None
-        assert [one['clientConfig']['caBundle'] for one in told['webhooks']] == ['YXV0aG9yaXR5'] * 2
+        assert {one['clientConfig']['caBundle'] for one in told['webhooks']} == {'YXV0aG9yaXR5'}
 
 
 def rights(folder: str, kind: str, name: str) -> Iterator[str]:
@@ -301,7 +324,9 @@ LEASE = configuration.LeaderElection().resource_name
             | every('patch', 'jobs/status.batch')
             | every('create list watch', 'services')
             | every('create get list watch', 'persistentvolumeclaims')
-            | every('list watch', 'pods')
+            | every('delete list watch', 'pods')
+            | every('patch', 'pods/status')
+            | every('get list watch', 'nodes')
             | every('create patch', 'events.events.k8s.io'),
             id='everywhere',
         ),

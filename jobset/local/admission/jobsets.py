@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from jobset.admission import reviews
+from jobset.admission import pods, reviews
 from jobset.api import features, keys
 from jobset.local.admission import calling, review
 from jobset.local.objects import Object
@@ -19,11 +19,12 @@ def registry(
     *,
     gates: features.FeatureGates,
     look_up: reviews.LookUp,
+    leaders: pods.Leaders,
     namespace: str = NAMESPACE,
     service: str = SERVICE,
 ) -> calling.Registry:
     """The handlers of the webhook server, to be called without a server."""
-    routes = reviews.routes(gates=gates, look_up=look_up)
+    routes = reviews.routes(gates=gates, look_up=look_up, leaders=leaders)
     handlers: dict[str, calling.Handler] = {
         path: functools.partial(_answer, handler) for path, (_, handler) in routes.items()
     }

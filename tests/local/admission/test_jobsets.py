@@ -12,6 +12,7 @@ from jobset.admission import reviews
 from jobset.api import features, keys, validation
 from jobset.local import problems
 from jobset.local.admission import calling, dispatch, jobsets
+from tests.admission import asking
 from tests.local.admission import made
 
 MANIFESTS = Path(__file__).parents[3] / 'config' / 'components' / 'webhook' / 'manifests.yaml'
@@ -32,7 +33,7 @@ def _installed() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def dispatcher() -> dispatch.Dispatcher:
-    registry = jobsets.registry(gates=features.FeatureGates(), look_up=_look_up)
+    registry = jobsets.registry(gates=features.FeatureGates(), look_up=_look_up, leaders=asking.NOBODY)
     one = dispatch.Dispatcher(calling.Caller(registry), lambda *_: None)
     mutating, validating = _installed()
     one.configure(mutating=[mutating], validating=[validating])
@@ -65,7 +66,7 @@ async def test_defaults(dispatcher: dispatch.Dispatcher) -> None:
     assert (
         reviews.complete_jobset(request).patch
         == (
-            await jobsets.registry(gates=features.FeatureGates(), look_up=_look_up)[
+            await jobsets.registry(gates=features.FeatureGates(), look_up=_look_up, leaders=asking.NOBODY)[
                 (jobsets.NAMESPACE, jobsets.SERVICE, keys.MUTATE_JOBSET_PATH)
             ](made.asked(made.JOBSETS, object=sent), 'u')
         ).patch
