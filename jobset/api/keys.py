@@ -38,6 +38,9 @@ JOB_GROUP_INDEX: Final = f'{LABELS}/job-group-index'
 COORDINATOR: Final = f'{LABELS}/coordinator'
 PRIORITY: Final = f'{LABELS}/priority'
 
+KEPT_OF: Final = f'{GROUP}/kept-of'
+"""The label of a failed pod that was kept: the JobSet whose attempt it was in."""
+
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
 NODE_SELECTOR_STRATEGY: Final = f'{PLACEMENT}/node-selector'

@@ -104,9 +104,9 @@ def apply(
                 text = _text('jobset failed due to reaching max number of restarts', decision.job)
                 fail(draft, 'ReachedMaxRestarts', text)
             else:
-                _restart(draft, decision, towards_max=True)
+                restart(draft, decision, towards_max=True)
         case types.Action.RESTART_JOBSET_AND_IGNORE_MAX_RESTARTS:
-            _restart(draft, decision, towards_max=False)
+            restart(draft, decision, towards_max=False)
         case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS:
             raise plan.PassStoppedError(
                 f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is '
@@ -119,7 +119,8 @@ def fail(draft: status.Draft, reason: str, message: str) -> None:
     draft.end(conditions.failed(reason, message), conditions.RESTART_FAILED, types.TerminalState.FAILED)
 
 
-def _restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:
+def restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:
+    """Begin a new attempt of the whole set."""
     text = _text(f'applying {decision.action} failure policy action', decision.job)
     draft.count_restart(towards_max=towards_max)
     draft.set(conditions.restarting(decision.reason, text))
