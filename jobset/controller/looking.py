@@ -2,6 +2,7 @@
 
 import asyncio
 import datetime
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -69,10 +70,11 @@ class Looker:
     def __init__(self, api: client.Client) -> None:
         self._api = api
 
-    async def death(self, job: jobs.Job) -> causes.Death:
-        """Why a Job failed, or does not start."""
+    async def death(self, job: jobs.Job, seen: Iterable[causes.Death]) -> causes.Death:
+        """Why a Job failed, or does not start; ``seen`` is what is known of pods of it that may be gone."""
         selector = f'{pods.JOB_UID}={job.metadata.uid}'
-        return causes.of_job(job, await self._list(job.metadata.namespace, selector))
+        listed = await self._list(job.metadata.namespace, selector)
+        return causes.of_job(job, [*seen, *(death for pod in listed if (death := causes.of_pod(pod)) is not None)])
 
     async def scene(self, jobset: types.JobSet, kin: family.Family, now: datetime.datetime) -> fencing.Scene | None:
         """The pods of the set, where it has to be known whether they go."""

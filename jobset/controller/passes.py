@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from jobset.api import features, jobs, types
 from jobset.controller import executor, looking, metrics, patterns, world
-from jobset.core import causes, conditions, failure, fencing, losses, plan, reconcile
+from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -126,6 +126,8 @@ class Passes:
 
     async def _facts(self, jobset: types.JobSet, now: datetime.datetime) -> reconcile.Facts:
         """What is known of the JobSet, with the questions answered that deciding will ask."""
+        if attempts.wants_deaths(jobset):
+            self._seen.witness.begin()
         scene = await self._scene(jobset, now)
         answers, deaths = await self._answers(jobset, now)
         return reconcile.Facts(
@@ -161,11 +163,12 @@ class Passes:
                 deaths[job.metadata.name] = await self._death(jobset, job)
 
     async def _death(self, jobset: types.JobSet, job: jobs.Job) -> causes.Death:
+        seen = tuple(self._seen.witness.deaths(job.metadata.uid))
         try:
-            return await self._looker.death(job)
+            return await self._looker.death(job, seen)
         except errors.Forbidden as error:
             self._tell_once(jobset, 'PodsNotReadable', str(error))
-            return causes.of_job(job, ())
+            return causes.of_job(job, seen)
 
     async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
         try:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, types
+from jobset.controller import witness
 from jobset.core import family, network, volumes
 from jobset.kube import client, index, informer, requests
 
@@ -83,6 +84,7 @@ class World:
             api, requests.SERVICES, network.Service, namespace=namespace, settings=watching
         )
         self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace, settings=watching)
+        self.witness = witness.Witness(api, namespace=namespace, settings=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -99,6 +101,7 @@ class World:
         async with asyncio.TaskGroup() as group:
             for each in self.caches:
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
+            group.create_task(self.witness.run(), name='witness')
 
     async def synced(self) -> None:
         """Wait until every cache has been filled once."""
@@ -144,6 +147,8 @@ class World:
             if not kin.jobs:
                 del self._families[owner]
             self._concerns(owner)
+        if old is not None and new is None:
+            self.witness.forget(old.metadata.uid)
         if new is not None:
             owner = new.owner_uid or ''
             self._families.setdefault(owner, family.Family()).put(new)

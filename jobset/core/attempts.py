@@ -74,7 +74,7 @@ def _record(draft: status.Draft, jobset: types.JobSet, job: jobs.Job, deaths: De
     is_over = draft.current.restarts != draft.stored.restarts or conditions.terminal(draft.current) is not None
     if not is_over or not _archives(jobset):
         return None
-    death = deaths.get(job.metadata.name) or causes.of_job(job, ())
+    death = deaths.get(job.metadata.name) or causes.of_job(job)
     return archive.entry(draft, job.metadata.name, death)
 
 

@@ -61,7 +61,7 @@ def apply(draft: status.Draft, charged: Charge) -> None:
 
 
 def _key(budgets: Budgets, job: jobs.Job, deaths: Mapping[str, causes.Death]) -> str | None:
-    death = deaths.get(job.metadata.name) or causes.of_job(job, ())
+    death = deaths.get(job.metadata.name) or causes.of_job(job)
     return budgets.key(job.metadata.labels.replicated_job, death.cause, death.exit_code)
 
 

@@ -54,13 +54,15 @@ class Death(NamedTuple):
     time: str = ''
 
 
-def of_job(job: jobs.Job, remains: Iterable[pods.Pod]) -> Death:
+def of_job(job: jobs.Job, deaths: Iterable[Death] = ()) -> Death:
     """Why the Job failed: by the pod of it that failed first, else by what its condition says."""
-    found = [death for pod in remains if (death := of_pod(pod)) is not None]
-    if found:
-        # A pod that was disrupted has often not ended yet, and has no time; its peers fail because of it.
-        return min(found, key=lambda death: (death.time, death.pod))
-    return _by_condition(job)
+    # A pod that was disrupted has often not ended yet, and has no time; its peers fail because of it.
+    return min(deaths, key=lambda death: (death.time, death.pod), default=None) or _by_condition(job)
+
+
+def is_passing(pod: pods.Pod) -> bool:
+    """Whether what is wrong with the pod may still turn out well."""
+    return _disrupted(pod) is None and _waiting(pod) is not None
 
 
 def of_pod(pod: pods.Pod) -> Death | None:

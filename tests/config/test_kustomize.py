@@ -301,7 +301,7 @@ LEASE = configuration.LeaderElection().resource_name
             | every('patch', 'jobs/status.batch')
             | every('create list watch', 'services')
             | every('create get list watch', 'persistentvolumeclaims')
-            | every('delete get list patch', 'pods')
+            | every('delete get list patch watch', 'pods')
             | every('get', 'nodes')
             | every('create get update', 'configmaps')
             | every('create patch', 'events.events.k8s.io'),
