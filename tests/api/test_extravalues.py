@@ -1,6 +1,7 @@
 """The values of our own annotations: what is taken, and what refusals say."""
 
 import datetime
+import pathlib
 from typing import Any
 
 import pytest
@@ -20,6 +21,13 @@ def key(name: str) -> str:
 @pytest.mark.parametrize('extra', extras.ON_JOBSET, ids=lambda extra: extra.key)
 def test_every_example_is_taken(extra: extras.Extra[object]) -> None:
     extra.parse(extra.example)
+
+
+def test_every_annotation_is_documented_with_its_example() -> None:
+    page = (pathlib.Path(__file__).parents[2] / 'docs/restarts.md').read_text()
+    rows = {row.split('`')[1]: row for row in page.splitlines() if row.startswith('| `')}
+    for extra in extras.ON_JOBSET:
+        assert rows[extra.key.removeprefix(extras.PREFIX)].endswith(f'| `{extra.example}` |')
 
 
 def test_keys_are_of_our_prefix_and_differ() -> None:
