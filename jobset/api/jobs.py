@@ -80,6 +80,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     ready: int | None = None
     succeeded: int | None = None
     failed: int | None = None
+    terminating: int | None = None
     start_time: str | None = None
     conditions: tuple[Condition, ...] | None = None
 

@@ -133,6 +133,7 @@ class World:
         key = Key(metadata.namespace, metadata.name)
         if new is None:
             self._keys.pop(metadata.uid, None)
+            self._let_go(metadata.uid)
         else:
             self._keys[metadata.uid] = key
         if self._heeds:
@@ -144,8 +145,8 @@ class World:
             owner = old.owner_uid or ''
             kin = self._families[owner]
             kin.drop(old)
-            if not kin.jobs:
-                del self._families[owner]
+            if not kin.departed or owner not in self._keys:
+                self._let_go(owner)
             self._concerns(owner)
         if old is not None and new is None:
             self.witness.forget(old.metadata.uid)
@@ -153,6 +154,12 @@ class World:
             owner = new.owner_uid or ''
             self._families.setdefault(owner, family.Family()).put(new)
             self._concerns(owner)
+
+    def _let_go(self, owner: str) -> None:
+        """Of a family without members nothing is kept, but of a set that lives what is done."""
+        kin = self._families.get(owner)
+        if kin is not None and not kin.jobs:
+            del self._families[owner]
 
     def _service_changed(self, old: network.Service | None, new: network.Service | None) -> None:
         service = new or old

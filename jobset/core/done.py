@@ -12,7 +12,7 @@ import dataclasses
 import datetime
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
 from jobset.api import extras, jobs, types
@@ -33,13 +33,13 @@ def is_wanted(jobset: types.JobSet) -> bool:
     return bool(extras.DONE_STAYS_DONE.of(jobset.metadata.annotations))
 
 
-def take(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> family.Cohort:
-    """The cohort with what is done counted in, and what is done by now noted in the draft."""
+def take(draft: status.Draft, jobset: types.JobSet, kin: family.Family) -> family.Cohort:
+    """The running attempt with what is done counted in, and what is done by now noted in the draft."""
+    cohort = kin.current(jobset.status.restarts)
     if not is_wanted(jobset):
         return cohort
-    noted = known(jobset)
-    note(draft, cohort, noted)
-    return remembered(cohort, noted)
+    note(draft, cohort, known(jobset), kin.departed.get(jobset.status.restarts, {}))
+    return remembered(cohort, _read(memory.recall(draft.current, memory.DONE)))
 
 
 def known(jobset: types.JobSet) -> Done:
@@ -62,9 +62,11 @@ def remembered(cohort: family.Cohort, noted: Done) -> family.Cohort:
     return dataclasses.replace(cohort, tallies=tallies)
 
 
-def note(draft: status.Draft, cohort: family.Cohort, noted: Done) -> None:
-    """Note what has succeeded by now."""
+def note(draft: status.Draft, cohort: family.Cohort, noted: Done, departed: Mapping[str, Collection[int]]) -> None:
+    """Note what has succeeded by now, gone or not."""
     grown: dict[str, set[int]] = {name: set(indexes) for name, indexes in noted.items()}
+    for name, indexes in departed.items():
+        grown.setdefault(name, set()).update(indexes)
     for job in _succeeded(cohort):
         if _index(job) >= 0:
             grown.setdefault(job.metadata.labels.replicated_job, set()).add(_index(job))
@@ -84,9 +86,11 @@ def note(draft: status.Draft, cohort: family.Cohort, noted: Done) -> None:
 def missing(jobset: types.JobSet, position: int, kin: family.Family) -> tuple[children.Child, ...]:
     """As :meth:`family.Family.missing`, without the Jobs that are done."""
     noted = known(jobset) if is_wanted(jobset) else {}
-    if not noted:
+    name = jobset.spec.replicated_jobs[position].name
+    departed = kin.departed.get(jobset.status.restarts, {})
+    indexes = noted.get(name, frozenset()) | departed.get(name, set())
+    if not is_wanted(jobset) or not indexes:
         return kin.missing(jobset, position)
-    indexes = noted.get(jobset.spec.replicated_jobs[position].name, frozenset())
     absent = (
         child
         for child in children.wanted(jobset, position)

@@ -103,6 +103,9 @@ class Family:
         self.malformed: dict[str, jobs.Job] = {}
         """Jobs whose attempt cannot be told: while there is one, nothing is decided."""
 
+        self.departed: dict[int, dict[str, set[int]]] = {}
+        """Jobs that succeeded and are gone, of the latest attempt: indexes by replicated job."""
+
         self._membership = 0
         self._missing_at: tuple[int, int] | None = None
         self._missing: dict[int, tuple[children.Child, ...]] = {}
@@ -120,6 +123,8 @@ class Family:
             self.malformed[job.metadata.name] = job
         else:
             self.cohorts.setdefault(attempt, Cohort()).put(job)
+            if self.departed and attempt > max(self.departed):
+                self.departed = {}
 
     def drop(self, job: jobs.Job) -> None:
         """A Job is gone. Ignored when another one has its name by now."""
@@ -129,6 +134,15 @@ class Family:
         self._membership += 1
         del self.jobs[job.metadata.name]
         self._leave(known)
+        self._remember(known)
+
+    def _remember(self, known: jobs.Job) -> None:
+        """Its success may not have been looked at by any pass: both changes may have come before one."""
+        attempt, ending, labels = attempt_of(known), known.ending, known.metadata.labels
+        succeeded = ending is not None and ending.type == jobs.JobCondition.COMPLETE
+        if attempt is not None and succeeded and labels.job_index.isdecimal():
+            departed = self.departed.setdefault(attempt, {})
+            departed.setdefault(labels.replicated_job, set()).add(int(labels.job_index))
 
     def _leave(self, known: jobs.Job) -> None:
         attempt = attempt_of(known)

@@ -18,7 +18,7 @@ import enum
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from jobset.api import extras, pods, types
+from jobset.api import extras, jobs, pods, types
 from jobset.core import conditions, family, memory, pauses, plan, status
 
 _SHOWN: Final = 5
@@ -63,7 +63,7 @@ def must_look(jobset: types.JobSet, kin: family.Family, now: datetime.datetime) 
     limit = extras.FENCE_AFTER.of(jobset.metadata.annotations)
     if limit is None:
         return False
-    if any(since + limit <= now for since in _going(kin)):
+    if any(since + limit <= now for since in _going(jobset, kin)):
         return True
     is_first = jobset.status.restarts == 0 or bool(kin.jobs)
     return not is_first and conditions.terminal(jobset.status) is None and pauses.seconds_left(jobset, now) <= 0
@@ -83,7 +83,7 @@ def rule(draft: status.Draft, jobset: types.JobSet, kin: family.Family, scene: S
     limit = extras.FENCE_AFTER.of(jobset.metadata.annotations)
     if limit is None:
         return Ruling()
-    waits = [(since + limit - draft.now).total_seconds() for since in _going(kin)]
+    waits = [(since + limit - draft.now).total_seconds() for since in _going(jobset, kin)]
     again = min((wait for wait in waits if wait > 0), default=None)
     if scene is None:
         memory.forget(draft, memory.BLOCKED, 'EndingsAreOver', 'no pod that was told to go is overdue')
@@ -156,14 +156,21 @@ def _tell_problems(draft: status.Draft, problems: list[tuple[str, str]]) -> None
     draft.set(conditions.Notice(memory.BLOCKED, True, problems[0][0], message, plan.EventType.WARNING))
 
 
-def _going(kin: family.Family) -> Iterator[datetime.datetime]:
-    """Since when each Job is being deleted that is."""
+def _going(jobset: types.JobSet, kin: family.Family) -> Iterator[datetime.datetime]:
+    """Since when each Job is going that is: deleted, or suspended with pods that have not ended."""
+    suspended = conditions.find(jobset.status, conditions.SUSPENDED)
     for cohort in kin.cohorts.values():
         if len(cohort.staying) < len(cohort.members):
-            yield from _since(cohort)
+            yield from _deleted(cohort)
+        if suspended is not None and suspended.is_true and any(_stops(job) for job in cohort.suspended.values()):
+            yield conditions.parsed(suspended.last_transition_time)
 
 
-def _since(cohort: family.Cohort) -> Iterator[datetime.datetime]:
+def _deleted(cohort: family.Cohort) -> Iterator[datetime.datetime]:
     for job in cohort.members.values():
         if job.metadata.deletion_timestamp is not None:
             yield conditions.parsed(job.metadata.deletion_timestamp)
+
+
+def _stops(job: jobs.Job) -> bool:
+    return bool(job.status.terminating)

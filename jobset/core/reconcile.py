@@ -65,7 +65,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     """
     jobset = facts.jobset
     if jobset.metadata.deletion_timestamp is not None:
-        return plan.Plan()
+        return _going(facts, now)
     if jobset.spec.managed_by not in (None, keys.CONTROLLER_NAME):
         return _outlived(jobset, now)
     if facts.family.malformed:
@@ -76,7 +76,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
         )
 
     draft = status.Draft(jobset.status, now)
-    cohort = done.take(draft, jobset, facts.family.current(jobset.status.restarts))
+    cohort = done.take(draft, jobset, facts.family)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
     ruling = fencing.rule(draft, jobset, facts.family, facts.scene)
     expired, next_expiry = done.expired(jobset, cohort, now)
@@ -88,6 +88,15 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
         delete=(*wanted.delete, *(job for job in expired if job not in wanted.delete)),
         again_after_seconds=_soonest(wanted.again_after_seconds, ruling.again_after_seconds, next_expiry),
     )
+
+
+def _going(facts: Facts, now: datetime.datetime) -> plan.Plan:
+    """A set that is being deleted gets nothing new; pods that do not go would hold it for ever."""
+    draft = status.Draft(facts.jobset.status, now)
+    ruling = fencing.rule(draft, facts.jobset, facts.family, facts.scene)
+    if not ruling.acts:
+        return plan.Plan(again_after_seconds=ruling.again_after_seconds)
+    return plan.Plan(pods=ruling.acts, events=tuple(draft.events), again_after_seconds=ruling.again_after_seconds)
 
 
 def _outlived(jobset: types.JobSet, now: datetime.datetime) -> plan.Plan:

@@ -40,7 +40,7 @@ def test_whatever_is_noted_is_known_again(count: int) -> None:
     cohort.put(build.job('b-1', active=1))
     draft = status.Draft(types.Status(), build.START)
 
-    done.note(draft, cohort, {})
+    done.note(draft, cohort, {}, {})
 
     (condition,) = draft.current.conditions
     assert len(condition.message) <= 32_768
@@ -53,6 +53,24 @@ def test_those_that_are_gone_count_and_are_not_made() -> None:
     cohort = done.remembered(kin.current(0), done.known(jobset))
     assert (cohort.tally('a').succeeded, kin.current(0).tally('a').succeeded) == (2, 1)
     assert [child.name for child in done.missing(jobset, 0, kin)] == ['js-a-3']
+
+
+def test_a_success_that_no_pass_has_looked_at_counts() -> None:
+    """The Job succeeds and goes between two passes."""
+    jobset = build.jobset(build.part('a', 2), metadata=ASKING)
+    kin = build.relatives(build.job('a-0', ended=build.completed()), build.job('a-1', active=1))
+    kin.drop(build.job('a-0', ended=build.completed()))
+    draft = status.Draft(jobset.status, build.START)
+    assert done.take(draft, jobset, kin).tally('a').succeeded == 1
+    assert [condition.message for condition in draft.current.conditions] == ['attempt 0: a 0']
+    assert done.missing(jobset, 0, kin) == ()
+
+
+def test_what_departed_in_an_earlier_attempt_is_forgotten() -> None:
+    kin = build.relatives(build.job('a-0', ended=build.completed()))
+    kin.drop(build.job('a-0', ended=build.completed()))
+    kin.put(build.job('a-0', attempt=1))
+    assert kin.departed == {}
 
 
 def test_many_that_are_done_do_not_hide_the_rest() -> None:
