@@ -529,6 +529,42 @@ async def test_F2_a_pod_without_its_job_keeps_the_next_attempt_from_beginning(ca
     assert {attempt for _, _, attempt in made(calm)} == {0, 1}
 
 
+async def test_F3_a_set_that_is_deleted_does_not_wait_for_a_dead_node(calm: simulation.Simulation) -> None:
+    calm.create('jobsets', annotated(jobset(build.part('l')), fence_after='1m'))
+    await calm.settle()
+    _stuck(calm, node='gone')
+    calm.delete('jobsets', 'js', foreground=True)
+    await calm.advance(59)
+    assert calm.server.get('jobsets', 'js') is not None
+    await calm.advance(2)
+    assert [calm.server.view(plural) for plural in ('jobsets', 'jobs', 'pods')] == [[], [], []]
+
+
+async def test_F3_an_eviction_does_not_wait_for_a_dead_node(calm: simulation.Simulation) -> None:
+    calm.create('jobsets', annotated(jobset(build.part('l')), fence_after='1m'))
+    await calm.settle()
+    _stuck(calm, node='gone')
+    calm.suspend('js', to=True)
+    await calm.settle()
+    calm.delete('pods', 'stuck')
+    calm.edit('jobs', 'js-l-0', lambda job: job['status'].update(terminating=1))
+    await calm.advance(59)
+    assert calm.server.get('pods', 'stuck') is not None
+    await calm.advance(2)
+    assert calm.server.get('pods', 'stuck') is None
+    assert calm.jobset()['status']['restarts'] == 0
+
+
+async def test_F3_after_the_end_nothing_is_left_on_a_dead_node(calm: simulation.Simulation) -> None:
+    calm.create('jobsets', annotated(jobset(build.part('l'), build.part('w')), fence_after='1m'))
+    await calm.settle()
+    _stuck(calm, node='gone')
+    calm.fail('js-w-0')
+    await calm.advance(61)
+    assert calm.condition('Failed') == 'True'
+    assert [calm.server.get('pods', 'stuck'), calm.server.get('jobs', 'js-l-0')] == [None, None]
+
+
 async def test_what_may_not_be_read_stops_nothing(calm: simulation.Simulation) -> None:
     def refuse(request: Any) -> errors.ApiError | None:
         return errors.Forbidden(403, 'Forbidden', 'no pods for you') if '/pods' in request.path else None
