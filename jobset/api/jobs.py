@@ -11,10 +11,11 @@ from jobset.api import keys, meta
 
 
 class JobCondition(enum.StrEnum):
-    """The Job conditions that end it."""
+    """The Job conditions that end it, and the one that tells that it is going to fail."""
 
     COMPLETE = 'Complete'
     FAILED = 'Failed'
+    FAILURE_TARGET = 'FailureTarget'
 
 
 class FailureReason(enum.StrEnum):
@@ -50,6 +51,7 @@ class JobMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
 
     labels: Labels = msgspec.field(default_factory=Labels)
     deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] = ()
     owner_references: tuple[Owner, ...] = ()
 
 
@@ -77,6 +79,8 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     active: int | None = None
     ready: int | None = None
     succeeded: int | None = None
+    failed: int | None = None
+    terminating: int | None = None
     start_time: str | None = None
     conditions: tuple[Condition, ...] | None = None
 
@@ -101,5 +105,15 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
         """The condition that ended the Job: the first of ``Complete`` and ``Failed`` that is true."""
         for condition in self.status.conditions or ():
             if condition.status == 'True' and condition.type in (JobCondition.COMPLETE, JobCondition.FAILED):
+                return condition
+        return None
+
+    @property
+    def failing(self) -> Condition | None:
+        """The condition that tells that the Job has failed, or is going to once its pods have ended."""
+        if self.ending is not None:
+            return self.ending if self.ending.type == JobCondition.FAILED else None
+        for condition in self.status.conditions or ():
+            if condition.status == 'True' and condition.type == JobCondition.FAILURE_TARGET:
                 return condition
         return None

@@ -45,6 +45,9 @@ COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 JOB_NAME: Final = 'batch.kubernetes.io/job-name'
 """Kubernetes' own: the label of a pod with the name of its Job."""
 
+KEPT_OF: Final = f'{GROUP}/kept-of'
+"""The label of a failed pod that was kept: the JobSet whose attempt it was in."""
+
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
 NODE_SELECTOR_STRATEGY: Final = f'{PLACEMENT}/node-selector'

@@ -72,6 +72,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     completions: int | None = None
     completion_mode: str | None = None
     backoff_limit: int | None = None
+    ttl_seconds_after_finished: int | None = None
     pod_replacement_policy: str | None = None
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from jobset.api import features, jobs, keys, meta, types
-from jobset.controller import world
+from jobset.controller import remains, world
 from jobset.core import children, conflicts, network, plan, resumption, volumes
 from jobset.core.jobs import Factory
 from jobset.kube import client, errors, requests
@@ -81,6 +81,11 @@ class Executor:
             PassFailedError: something was refused or lost; all that could be done before it is done.
             errors.NotLeading: this replica must not write any more.
         """
+        left = remains.Remains(self.api, jobset)
+        await _each(wanted.pods, left.act, careful=careful)
+        if wanted.keep is not None:
+            await _each(wanted.keep.jobs, left.keep, careful=careful)
+            await _each((wanted.keep.attempts,), left.prune, careful=careful)
         await _each(wanted.delete, lambda job: self._delete_job(jobset, job), careful=careful)
         if wanted.service is not None:
             await self._create_service(jobset, wanted.service)
@@ -93,6 +98,8 @@ class Executor:
         if taken:
             noted = conflicts.noted(status or jobset.status, [_named(name) for name in taken], now)
             status = noted if noted != jobset.status else None
+        if wanted.archive is not None:
+            await self._archive(jobset, left, wanted.archive)
         if status is not None:
             await self._write_status(jobset, status)
         for event in wanted.events:
@@ -267,6 +274,15 @@ class Executor:
             self.seen.jobs.observe(await self.api.request(request, into=jobs.Job))
         except errors.NotFound:
             return  # the next pass sees that it is gone
+
+    async def _archive(self, jobset: types.JobSet, left: remains.Remains, entry: plan.AttemptRecord) -> None:
+        try:
+            await left.archive(entry)
+        except remains.NotArchivedError as error:
+            # The set must not wait for its archive.
+            self._tell_failure(jobset, 'AttemptNotArchived', str(error))
+        except errors.ApiError as error:
+            raise PassFailedError([error]) from error
 
     async def _write_status(self, jobset: types.JobSet, status: types.Status) -> None:
         """Replace the status, unless the JobSet has changed since it was read.

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from jobset.api import features, types
-from jobset.controller import executor, metrics, patterns, world
-from jobset.core import conditions, failure, plan, reconcile, singles
+from jobset.api import features, jobs, types
+from jobset.controller import executor, looking, metrics, patterns, world
+from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,7 @@ class Passes:
         self._clock = clock
         self._monotonic = monotonic
         self._matcher = patterns.Matcher()
+        self._looker = looking.Looker(writer.api)
         self._told: dict[world.Key, set[tuple[str, str, str]]] = {}
         self._held: dict[world.Key, Hold] = {}
         self._wrote: dict[world.Key, float] = {}
@@ -83,7 +84,7 @@ class Passes:
             self._wrote.pop(key, None)
             return None
         now = self._clock()
-        wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset), now))
+        wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset, now), now))
         if wanted.patience_seconds:
             wanted = self._without_young_counters(key, jobset, wanted)
         if wanted.is_empty:
@@ -117,7 +118,9 @@ class Passes:
         again = _earlier(left, wanted.again_after_seconds)
         if conditions.is_true(jobset.status, conditions.NAME_CONFLICT):
             return dataclasses.replace(wanted, create=(), again_after_seconds=again)
-        before = plan.Plan(delete=wanted.delete, service=wanted.service, claims=wanted.claims)
+        before = plan.Plan(
+            pods=wanted.pods, keep=wanted.keep, delete=wanted.delete, service=wanted.service, claims=wanted.claims
+        )
         return dataclasses.replace(before, again_after_seconds=again)
 
     def _without_young_counters(self, key: world.Key, jobset: types.JobSet, wanted: plan.Plan) -> plan.Plan:
@@ -137,9 +140,12 @@ class Passes:
         pause = backoff.delay(refusals, base=HOLD_BASE_SECONDS, factor=HOLD_FACTOR, cap=HOLD_CAP_SECONDS)
         self._held[key] = Hold(until=self._monotonic() + pause, refusals=refusals + 1)
 
-    async def _facts(self, jobset: types.JobSet) -> reconcile.Facts:
+    async def _facts(self, jobset: types.JobSet, now: datetime.datetime) -> reconcile.Facts:
         """What is known of the JobSet, with the questions answered that deciding will ask."""
-        answers = await self._answers(jobset)
+        if attempts.wants_deaths(jobset):
+            self._seen.witness.begin()
+        scene = await self._scene(jobset, now)
+        answers, deaths = await self._answers(jobset, now)
         return reconcile.Facts(
             jobset=jobset,
             family=self._seen.family(jobset),
@@ -147,24 +153,48 @@ class Passes:
             claims=self._seen.claim_names(jobset),
             answers=answers,
             pods=self._seen.pods_of(jobset),
+            deaths=deaths,
+            scene=scene,
             gates=self._gates,
         )
 
-    async def _answers(self, jobset: types.JobSet) -> dict[failure.Question, bool]:
+    async def _answers(
+        self, jobset: types.JobSet, now: datetime.datetime
+    ) -> tuple[dict[failure.Question, bool], dict[str, causes.Death]]:
         """Answers about all Jobs that have failed by now.
 
         More may fail while an answer is sought, and ask more: a question without an answer would count as no match.
         """
         answers: dict[failure.Question, bool] = {}
+        deaths: dict[str, causes.Death] = {}
         while True:
             kin = self._seen.family(jobset)
             kin.expect(singles.wanted(jobset, self._gates))
             cohort = kin.current(jobset.status.restarts)
-            asked = failure.questions(jobset, cohort.failed.values())
-            if asked <= answers.keys():
-                return answers
-            found = self._matcher.answer(asked, tell=lambda reason, note: self._tell_once(jobset, reason, note))
-            answers.update(await found)
+            asked = failure.questions(jobset, losses.failed(jobset, cohort).values()) - answers.keys()
+            unseen = [job for job in looking.wanted(jobset, cohort, now) if job.metadata.name not in deaths]
+            if not asked and not unseen:
+                return answers, deaths
+            if asked:
+                found = self._matcher.answer(asked, tell=lambda reason, note: self._tell_once(jobset, reason, note))
+                answers.update(await found)
+            for job in unseen:
+                deaths[job.metadata.name] = await self._death(jobset, job)
+
+    async def _death(self, jobset: types.JobSet, job: jobs.Job) -> causes.Death:
+        seen = tuple(self._seen.witness.deaths(job.metadata.uid))
+        try:
+            return await self._looker.death(job, seen)
+        except errors.Forbidden as error:
+            self._tell_once(jobset, 'PodsNotReadable', str(error))
+            return causes.of_job(job, seen)
+
+    async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
+        try:
+            return await self._looker.scene(jobset, self._seen.family(jobset), now)
+        except errors.Forbidden as error:
+            self._tell_once(jobset, 'PodsNotReadable', str(error))
+            return None
 
     def _tell_once(self, jobset: types.JobSet, reason: str, note: str) -> None:
         """Warn of a pattern, once for each JobSet: the pattern will be met again at each failure."""

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, types
+from jobset.controller import witness
 from jobset.core import family, inplace, network, ranks, volumes
 from jobset.kube import client, index, informer, requests, times
 
@@ -90,6 +91,7 @@ class World:
             api, requests.SERVICES, network.Service, namespace=namespace, settings=watching
         )
         self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace, settings=watching)
+        self.witness = witness.Witness(api, namespace=namespace, settings=watching)
         self.pods: informer.Informer[ranks.Pod] | None = None
         """Watched only where something asks for it: there are many, and they change often."""
 
@@ -121,6 +123,7 @@ class World:
         async with asyncio.TaskGroup() as group:
             for each in self.caches:
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
+            group.create_task(self.witness.run(), name='witness')
 
     async def synced(self) -> None:
         """Wait until every cache has been filled once."""
@@ -156,6 +159,7 @@ class World:
         key = Key(metadata.namespace, metadata.name)
         if new is None:
             self._keys.pop(metadata.uid, None)
+            self._let_go(metadata.uid)
         else:
             self._keys[metadata.uid] = key
         if self._heeds:
@@ -167,13 +171,21 @@ class World:
             owner = old.owner_uid or ''
             kin = self._families[owner]
             kin.drop(old)
-            if not kin.jobs:
-                del self._families[owner]
+            if not kin.departed or owner not in self._keys:
+                self._let_go(owner)
             self._concerns(owner)
+        if old is not None and new is None:
+            self.witness.forget(old.metadata.uid)
         if new is not None:
             owner = new.owner_uid or ''
             self._families.setdefault(owner, family.Family()).put(new)
             self._concerns(owner)
+
+    def _let_go(self, owner: str) -> None:
+        """Of a family without members nothing is kept, but of a set that lives what is done."""
+        kin = self._families.get(owner)
+        if kin is not None and not kin.jobs:
+            del self._families[owner]
 
     def _pod_changed(self, old: ranks.Pod | None, new: ranks.Pod | None) -> None:
         # A label may change: the pod then leaves one set and joins another.

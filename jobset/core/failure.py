@@ -103,9 +103,9 @@ def apply(
             if _is_used_up(draft, policy, gates):
                 _fail_at_max(draft, decision)
             else:
-                _restart(draft, decision, towards_max=True)
+                restart(draft, decision, towards_max=True)
         case types.Action.RESTART_JOBSET_AND_IGNORE_MAX_RESTARTS:
-            _restart(draft, decision, towards_max=False)
+            restart(draft, decision, towards_max=False)
         case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS if not gates.restart_job:
             raise plan.PassStoppedError(
                 f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is off; '
@@ -141,7 +141,8 @@ def _restart_job(draft: status.Draft, jobset: types.JobSet, decision: Decision, 
     draft.tell(plan.EventType.WARNING, f'{decision.action}FailurePolicyAction', text)
 
 
-def _restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:
+def restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:
+    """Begin a new attempt of the whole set."""
     text = _text(f'applying {decision.action} failure policy action', decision.job)
     draft.count_restart(towards_max=towards_max)
     draft.set(conditions.restarting(decision.reason, text))

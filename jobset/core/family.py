@@ -121,6 +121,9 @@ class Family:
         """Jobs of earlier attempts of their own: see :meth:`expect`."""
 
         self._expected: dict[str, int] = {}
+        self.departed: dict[int, dict[str, set[int]]] = {}
+        """Jobs that succeeded and are gone, of the latest attempt: indexes by replicated job."""
+
         self._membership = 0
         self._missing_at: tuple[int, int] | None = None
         self._missing: dict[int, tuple[children.Child, ...]] = {}
@@ -136,6 +139,9 @@ class Family:
         if not _names_itself(job):
             self.mislabelled[job.metadata.name] = job
         self._join(job)
+        attempt = attempt_of(job)
+        if attempt is not None and self.departed and attempt > max(self.departed):
+            self.departed = {}
 
     def drop(self, job: jobs.Job) -> None:
         """A Job is gone. Ignored when another one has its name by now."""
@@ -145,6 +151,15 @@ class Family:
         self._membership += 1
         del self.jobs[job.metadata.name]
         self._leave(known)
+        self._remember(known)
+
+    def _remember(self, known: jobs.Job) -> None:
+        """Its success may not have been looked at by any pass: both changes may have come before one."""
+        attempt, ending, labels = attempt_of(known), known.ending, known.metadata.labels
+        succeeded = ending is not None and ending.type == jobs.JobCondition.COMPLETE
+        if attempt is not None and succeeded and labels.job_index.isdecimal():
+            departed = self.departed.setdefault(attempt, {})
+            departed.setdefault(labels.replicated_job, set()).add(int(labels.job_index))
 
     def expect(self, attempts: Mapping[str, int]) -> None:
         """Have the Jobs of these names be of such attempts of their own; those of others may be of any."""

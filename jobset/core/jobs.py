@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import msgspec
 
 from jobset.api import keys, types
-from jobset.core import children, network, singles, volumes
+from jobset.core import children, done, network, singles, volumes
 
 _Object = dict[str, object]
 
@@ -125,7 +125,7 @@ def _place(jobset: types.JobSet, position: int) -> _Place:
     job = replicated_jobs[position]
     earlier = replicated_jobs[:position]
     template = cast(_Object, msgspec.json.decode(job.template))
-    spec = _of(template, 'spec')
+    spec = done.without_ttl(jobset, _of(template, 'spec'))
     pod_template = _of(spec, 'template')
     return _Place(
         template=template,

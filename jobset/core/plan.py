@@ -4,6 +4,8 @@ import dataclasses
 import enum
 from typing import NamedTuple
 
+import msgspec
+
 from jobset.api import types
 from jobset.core import children
 
@@ -37,6 +39,40 @@ class JobRef(NamedTuple):
     uid: str
 
 
+class PodRef(NamedTuple):
+    """A pod that exists; the uid as with a Job."""
+
+    name: str
+    uid: str
+
+
+class PodDeed(enum.StrEnum):
+    """What is done about a pod that is in the way; the value is the reason of the event that tells of it."""
+
+    DELETE = 'PodDeleted'
+    FORCE = 'PodFenced'
+    """Deleted without waiting for its node."""
+
+    RELEASE = 'PodReleased'
+    """Finalizers are taken off."""
+
+
+class PodAct(NamedTuple):
+    """One of them, with the reason for people."""
+
+    deed: PodDeed
+    pod: PodRef
+    why: str
+    finalizers: tuple[str, ...] = ()
+
+
+class Keeping(NamedTuple):
+    """Jobs whose failed pods are to stay when the Jobs go, and of how many attempts all such pods stay."""
+
+    jobs: tuple[JobRef, ...]
+    attempts: int
+
+
 class Resumption(NamedTuple):
     """A suspended Job to be started, with the replicated job whose current template it takes its scheduling from."""
 
@@ -52,6 +88,27 @@ class Scaling(NamedTuple):
     size: int
 
 
+class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """Why one attempt ended, as it is kept."""
+
+    attempt: int
+    ended_at: str
+    reason: str
+    """The reason of the condition that tells of the end."""
+
+    jobset_failed: bool = False
+    """Whether it was the last attempt."""
+
+    job: str = ''
+    cause: str = ''
+    text: str = ''
+    pod: str = ''
+    node: str = ''
+    container: str = ''
+    exit_code: int | None = None
+    last_lines: str = ''
+
+
 class Object(NamedTuple):
     """An object to be made, in full."""
 
@@ -62,6 +119,12 @@ class Object(NamedTuple):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
     """One pass. Carried out in the order of the fields; the first that fails ends it, with the status unwritten."""
+
+    pods: tuple[PodAct, ...] = ()
+    """Pods that are in the way."""
+
+    keep: Keeping | None = None
+    """Failed pods to be kept: before their Jobs are deleted."""
 
     delete: tuple[JobRef, ...] = ()
     """Jobs to delete with foreground propagation: the object, and with it the name, stays until its pods are gone."""
@@ -80,6 +143,9 @@ class Plan:
 
     suspend: tuple[JobRef, ...] = ()
     resume: tuple[Resumption, ...] = ()
+
+    archive: AttemptRecord | None = None
+    """What is to be kept of the attempt that the status ends."""
 
     status: types.Status | None = None
     """The status to store; None when what is stored is already right."""

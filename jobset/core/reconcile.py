@@ -10,14 +10,21 @@ from collections.abc import Container, Mapping
 
 from jobset.api import features, jobs, keys, types
 from jobset.core import (
+    attempts,
+    causes,
     children,
     conditions,
     conflicts,
+    done,
     elastic,
     failure,
     family,
+    fencing,
     inplace,
+    limits,
+    losses,
     network,
+    pauses,
     plan,
     ranks,
     singles,
@@ -47,6 +54,11 @@ class Facts:
 
     pods: ranks.Ranks = dataclasses.field(default_factory=ranks.Ranks)
     """The pods of the set, looked at only with the gate InPlaceRestart on."""
+    deaths: Mapping[str, causes.Death] = dataclasses.field(default_factory=dict)
+    """Why Jobs failed, by name, where :func:`attempts.wants_deaths`."""
+
+    scene: fencing.Scene | None = None
+    """The pods, where :func:`fencing.must_look`."""
 
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
@@ -59,7 +71,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     """
     jobset = facts.jobset
     if jobset.metadata.deletion_timestamp is not None:
-        return plan.Plan()
+        return _going(facts, now)
     if jobset.spec.managed_by not in (None, keys.CONTROLLER_NAME):
         return _outlived(jobset, now)
     if facts.family.malformed:
@@ -73,11 +85,27 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
         singles.check(facts.family, jobset.status.restarts)
     facts.family.expect(singles.wanted(jobset, facts.gates))
     draft = status.Draft(jobset.status, now)
-    cohort = facts.family.current(jobset.status.restarts)
+    cohort = done.take(draft, jobset, facts.family)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
-    if conditions.terminal(jobset.status) is not None:
-        return _finished(jobset, cohort, draft, now)
-    return _running(facts, cohort, draft)
+    ruling = fencing.rule(draft, jobset, facts.family, facts.scene)
+    expired, next_expiry = done.expired(jobset, cohort, now)
+    has_ended = conditions.terminal(jobset.status) is not None
+    wanted = _finished(jobset, cohort, draft, now) if has_ended else _running(facts, cohort, draft, ruling)
+    return dataclasses.replace(
+        wanted,
+        pods=ruling.acts,
+        delete=(*wanted.delete, *(job for job in expired if job not in wanted.delete)),
+        again_after_seconds=_soonest(wanted.again_after_seconds, ruling.again_after_seconds, next_expiry),
+    )
+
+
+def _going(facts: Facts, now: datetime.datetime) -> plan.Plan:
+    """A set that is being deleted gets nothing new; pods that do not go would hold it for ever."""
+    draft = status.Draft(facts.jobset.status, now)
+    ruling = fencing.rule(draft, facts.jobset, facts.family, facts.scene)
+    if not ruling.acts:
+        return plan.Plan(again_after_seconds=ruling.again_after_seconds)
+    return plan.Plan(pods=ruling.acts, events=tuple(draft.events), again_after_seconds=ruling.again_after_seconds)
 
 
 def _outlived(jobset: types.JobSet, now: datetime.datetime) -> plan.Plan:
@@ -97,7 +125,11 @@ def _finished(
     """After the end: what still runs is stopped, the counters go on, and in the end the set itself goes."""
     left = ttl.seconds_left(jobset, now)
     return plan.Plan(
-        delete=tuple(_ref(job) for name, job in cohort.active.items() if name in cohort.staying),
+        delete=tuple(
+            _ref(job)
+            for name, job in cohort.active.items()
+            if name in cohort.staying and not losses.ends_by_itself(jobset, job)
+        ),
         status=draft.changed,
         events=tuple(draft.events),
         delete_jobset=left is not None and left <= 0,
@@ -105,40 +137,53 @@ def _finished(
     )
 
 
-def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.Plan:
+def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: fencing.Ruling) -> plan.Plan:
     jobset = facts.jobset
     old = [earlier for earlier in facts.family.previous(jobset.status.restarts) if earlier.members]
-    delete = [_ref(job) for earlier in old for job in earlier.staying.values()]
+    before = plan.Plan(
+        keep=attempts.kept(jobset, old),
+        delete=tuple(_ref(job) for earlier in old for job in earlier.staying.values()),
+    )
     if not jobset.suspended and _all_ready(jobset, cohort):
         draft.set(conditions.RESTART_READY)
 
-    spared = {name: job for name, job in cohort.failed.items() if suspension.spared(jobset, jobset.status, job)}
-    counted = [job for name, job in cohort.failed.items() if name not in spared]
+    failed = losses.failed(jobset, cohort)
+    losses.note(draft, jobset, cohort)
+    spared = {name: job for name, job in failed.items() if suspension.spared(jobset, jobset.status, job)}
+    counted = [job for name, job in failed.items() if name not in spared]
+    is_complete = success.is_complete(jobset, cohort)
+    verdict = limits.review(draft, jobset, cohort)
+    if verdict.overrun is not None and not is_complete:
+        record = attempts.overrun(draft, jobset, verdict.overrun, facts.deaths)
+        return dataclasses.replace(_told(before, draft), archive=record)
     if counted:
-        failure.apply(draft, jobset, counted, answers=facts.answers, gates=facts.gates)
-        return _plan(draft, delete)
-    if success.is_complete(jobset, cohort):
+        record = attempts.answer(draft, jobset, counted, answers=facts.answers, deaths=facts.deaths, gates=facts.gates)
+        return dataclasses.replace(_told(before, draft), archive=record)
+    if is_complete:
         draft.end(conditions.ALL_COMPLETED, conditions.RESTART_COMPLETED, types.TerminalState.COMPLETED)
-        return _plan(draft, delete)
+        return _told(before, draft)
 
     if not jobset.suspended:
-        delete += [_ref(job) for name, job in spared.items() if name in cohort.staying]
-    create = _to_create(facts, cohort, draft, blocked=bool(old))
-    _review_names(facts, draft, tries=bool(create or old))
+        again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
+        before = dataclasses.replace(before, delete=before.delete + again)
+    pause = pauses.seconds_left(jobset, draft.now)
+    waits = pause > 0 or ruling.is_blocked
+    create = _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
+    _review_names(facts, draft, tries=bool(create or old or waits))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
     resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
-    again, patience = _restart_in_place(facts, draft, cohort)
+    at, patience = _restart_in_place(facts, draft, cohort)
     return dataclasses.replace(
-        _plan(draft, delete),
+        _told(before, draft),
         service=_missing_service(facts),
         claims=volumes.missing_claims(jobset, facts.claims),
         scale=elastic.to_scale(jobset, cohort) if facts.gates.elastic_jobset else (),
         create=create,
         suspend=suspend,
         resume=resume,
-        again_after_seconds=again,
+        again_after_seconds=_soonest(verdict.again_after_seconds, pause if pause > 0 else None, at),
         patience_seconds=patience,
     )
 
@@ -151,8 +196,12 @@ def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) 
     return again, inplace.patience(facts.jobset, draft.current, facts.pods)
 
 
-def _plan(draft: status.Draft, delete: list[plan.JobRef]) -> plan.Plan:
-    return plan.Plan(delete=tuple(delete), status=draft.changed, events=tuple(draft.events))
+def _told(wanted: plan.Plan, draft: status.Draft) -> plan.Plan:
+    return dataclasses.replace(wanted, status=draft.changed, events=tuple(draft.events))
+
+
+def _soonest(*seconds: float | None) -> float | None:
+    return min((each for each in seconds if each is not None), default=None)
 
 
 def _ref(job: jobs.Job) -> plan.JobRef:
@@ -172,15 +221,17 @@ def _to_create(
     draft: status.Draft,
     *,
     blocked: bool,
+    waits: bool,
 ) -> tuple[children.Child, ...]:
     """The Jobs to make now: those whose name is free and whose turn has come.
 
     ``blocked`` says that Jobs of an earlier attempt are left; with BlockingRecreate nothing is made before the last of
-    them is gone, otherwise each name is taken again as soon as it is free.
+    them is gone, otherwise each name is taken again as soon as it is free. ``waits`` says that nothing is made yet.
     """
     jobset = facts.jobset
     policy = jobset.spec.failure_policy
     blocking = policy is not None and policy.restart_strategy == types.RestartStrategy.BLOCKING_RECREATE
+    waits = waits or (blocked and (blocking or fencing.is_wanted(jobset)))
     replicated_jobs = jobset.spec.replicated_jobs
     created: list[children.Child] = []
     in_order = startup.in_order(jobset) and not jobset.suspended
@@ -189,8 +240,8 @@ def _to_create(
             continue
         if in_order and startup.is_started(job, cohort):
             continue
-        if not (blocking and blocked):
-            created.extend(facts.family.missing(jobset, position))
+        if not waits:
+            created.extend(done.missing(jobset, position, facts.family))
         if in_order:
             draft.set(conditions.IN_ORDER_IN_PROGRESS)
             break

@@ -110,6 +110,7 @@ JOBS: Final = Resource('batch', 'v1', 'jobs', 'Job')
 PODS: Final = Resource('', 'v1', 'pods', 'Pod')
 SERVICES: Final = Resource('', 'v1', 'services', 'Service')
 CLAIMS: Final = Resource('', 'v1', 'persistentvolumeclaims', 'PersistentVolumeClaim')
+CONFIG_MAPS: Final = Resource('', 'v1', 'configmaps', 'ConfigMap')
 NODES: Final = Resource('', 'v1', 'nodes', 'Node', namespaced=False)
 NAMESPACES: Final = Resource('', 'v1', 'namespaces', 'Namespace', namespaced=False)
 

@@ -324,9 +324,10 @@ LEASE = configuration.LeaderElection().resource_name
             | every('patch', 'jobs/status.batch')
             | every('create list watch', 'services')
             | every('create get list watch', 'persistentvolumeclaims')
-            | every('delete list watch', 'pods')
+            | every('delete get list patch watch', 'pods')
             | every('patch', 'pods/status')
             | every('get list watch', 'nodes')
+            | every('create get update', 'configmaps')
             | every('create patch', 'events.events.k8s.io'),
             id='everywhere',
         ),

@@ -5,6 +5,7 @@ It knows what the controller relies on and refuses what a real one refuses. Ever
 """
 
 import re
+import urllib.parse
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -16,8 +17,12 @@ from tests.model import clock, fields
 Object = dict[str, Any]
 
 FOREGROUND: Final = 'foregroundDeletion'
-_PATH: Final = re.compile(r'/apis?/(?:[^/]+/)?v[^/]+/namespaces/([^/]+)/([^/]+)(?:/([^/]+))?(?:/([^/]+))?')
+_PATH: Final = re.compile(r'/apis?/(?:[^/]+/)?v[^/]+/(?:namespaces/([^/]+)/)?([^/]+)(?:/([^/]+))?(?:/([^/]+))?')
 KINDS: Final = ('jobsets', 'jobs', 'services', 'persistentvolumeclaims')
+"""What caches follow."""
+
+LOOKED_AT: Final = ('pods', 'configmaps', 'nodes')
+"""What is only looked at, where a set asks for it."""
 
 
 class Name(NamedTuple):
@@ -48,7 +53,7 @@ class Server:
     def __init__(self, time: clock.Clock, *, is_modern: bool) -> None:
         self.time = time
         self.version = 0
-        self.log: dict[str, list[Change]] = {plural: [] for plural in KINDS}
+        self.log: dict[str, list[Change]] = {plural: [] for plural in (*KINDS, *LOOKED_AT)}
         self.watchers: list[Watcher] = []
         self.admission: Admission = lambda name, obj: None
         self.is_modern = is_modern
@@ -81,7 +86,9 @@ class Server:
             case 'POST':
                 return self.create(plural, body, manager=manager)
             case 'GET':
-                return self._found(Name(plural, name))
+                return self._found(Name(plural, name)) if name else self._list(plural, request.query)
+            case 'PUT' if plural == 'configmaps':
+                return self._replace(Name(plural, name), body)
             case 'PUT':
                 return self._replace_status(Name(plural, name), body, subresource)
             case 'PATCH':
@@ -126,12 +133,40 @@ class Server:
         uid = (options.get('preconditions') or {}).get('uid')
         if uid not in (None, metadata['uid']):
             raise _refusal(409, 'Conflict', f'{plural} "{name}": the UID in the precondition is {uid}')
+        if plural == 'pods':
+            return self._delete_pod(key, obj, options)
         if options.get('propagationPolicy') != requests.Propagation.FOREGROUND and not metadata.get('finalizers'):
             return self._remove(key)
         if FOREGROUND not in metadata.get('finalizers', []):
             metadata.setdefault('finalizers', []).append(FOREGROUND)
         metadata.setdefault('deletionTimestamp', self.time.stamp())
         return self._update(key, before, obj, manager='server')
+
+    def _delete_pod(self, key: Name, pod: Object, options: Object) -> bytes:
+        """A pod goes when its kubelet says so, unless nobody is to be waited for; finalizers hold it in any case."""
+        before, metadata = self._found(key), pod['metadata']
+        metadata.setdefault('deletionTimestamp', self.time.stamp())
+        if options.get('gracePeriodSeconds') == 0 or pod['status'].get('phase') == 'Failed':
+            metadata['deletionGracePeriodSeconds'] = 0
+        return self._settle_pod(key, before, pod)
+
+    def _settle_pod(self, key: Name, before: bytes, pod: Object) -> bytes:
+        metadata = pod['metadata']
+        if metadata.get('deletionGracePeriodSeconds') == 0 and not metadata.get('finalizers'):
+            return self._remove(key)
+        return self._update(key, before, pod, manager='server')
+
+    def _list(self, plural: str, query: str) -> bytes:
+        """Those whose labels are equal to what the selector says."""
+        (selector,) = urllib.parse.parse_qs(query).get('labelSelector', [''])
+        wanted = dict(pair.split('=') for pair in selector.split(',') if pair)
+        found = [obj for obj in self.view(plural) if wanted.items() <= (obj['metadata'].get('labels') or {}).items()]
+        return msgspec.json.encode({'metadata': {'resourceVersion': str(self.version)}, 'items': found})
+
+    def _replace(self, name: Name, body: Object) -> bytes:
+        before = self._found(name)
+        _check(body, msgspec.json.decode(before), name)
+        return self._update(name, before, body, manager='jobset')
 
     def release(self, plural: str, name: str) -> None:
         """The garbage collector has done its work: the object goes."""
@@ -161,6 +196,8 @@ class Server:
         new['metadata'] |= {key: old['metadata'][key] for key in ('uid', 'resourceVersion')}
         if name.plural == 'jobs':
             self._check_job(old, new)
+        if name.plural == 'pods':
+            return self._settle_pod(name, before, new)
         return self._update(name, before, new, manager=manager)
 
     def _check_job(self, old: Object, new: Object) -> None:

@@ -62,11 +62,18 @@ class Environment:
 
         self._server.change('jobs', name, change)
 
+    def active(self) -> int:
+        """How many pods of Jobs run, or wait to run."""
+        jobs = (job for job in self._server.view('jobs') if 'deletionTimestamp' not in job['metadata'])
+        return sum(job['status'].get('active') or 0 for job in jobs)
+
     def _job_steps(self, job: Object) -> Iterator[Step]:
         metadata, status = job['metadata'], job['status']
         name = metadata['name']
         if 'deletionTimestamp' in metadata:
-            if api.FOREGROUND in metadata.get('finalizers', []):
+            if any(api.owner_uid(pod) == metadata['uid'] for pod in self._server.view('pods')):
+                yield from self._pod_steps(metadata['uid'])
+            elif api.FOREGROUND in metadata.get('finalizers', []):
                 due = clock.seconds(metadata['deletionTimestamp']) + _grace(job)
                 yield Step(f'pods of {name} are gone', due, lambda: self._server.release('jobs', name))
             return
@@ -80,6 +87,13 @@ class Environment:
         elif (status.get('ready') or 0) < _parallelism(job):
             due = clock.seconds(status['startTime']) + self.ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
+
+    def _pod_steps(self, job_uid: str) -> Iterator[Step]:
+        """Pods of a Job that is going are asked to go; who ends them is for the story to say."""
+        for pod in self._server.view('pods'):
+            name = pod['metadata']['name']
+            if api.owner_uid(pod) == job_uid and 'deletionTimestamp' not in pod['metadata']:
+                yield Step(f'{name} is asked to go', NOW, _bound(self._delete, 'pods', name))
 
     def _collect(self, plural: str, obj: Object, living: set[str]) -> Iterator[Step]:
         metadata = obj['metadata']

@@ -122,7 +122,8 @@ class Incarnation:
             base, factor, cap = _PAUSE
             self.alarms[key] = self._time.seconds + min(cap, base * factor ** min(failures - 1, 20))
             return False
-        if not self._passes.holds(key):
+        # A set that has ended makes nothing any more; when to look again is no repetition then.
+        if not self._passes.holds(key) or (again or 0) > passes.HOLD_CAP_SECONDS:
             self.failures.pop(key, None)
             self.stopped.pop(key, None)
         if again is not None:

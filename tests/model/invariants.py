@@ -63,6 +63,13 @@ class Checks:
         found = self._server.get(plural, name)
         assert found is None or self._is_ours(request, found), f'{request} touches what is not ours'
 
+    def _is_of_ours(self, obj: Object) -> bool:
+        """Pods belong to a Job of a set, and what is kept of them to the set, which does not manage it."""
+        owners = {owner['uid'] for owner in obj['metadata'].get('ownerReferences', [])}
+        return (obj['metadata'].get('labels') or {}).get(keys.JOBSET_UID) in self._jobset_uids or bool(
+            owners & self._jobset_uids
+        )
+
     def _is_ours(self, request: requests.Request, found: Object) -> bool:
         """A write that names another uid is refused by the server, so it touches nothing."""
         sent = msgspec.json.decode(request.body or b'{}')
@@ -72,7 +79,7 @@ class Checks:
             None,
             found['metadata']['resourceVersion'],
         )
-        return is_refused or api.owner_uid(found) in self._jobset_uids
+        return is_refused or api.owner_uid(found) in self._jobset_uids or self._is_of_ours(found)
 
     def _is_by_controller(self, obj: Object) -> bool:
         """Nobody else makes objects that a JobSet owns."""

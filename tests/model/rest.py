@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from jobset.api import keys
+import msgspec
+
+from jobset.api import keys, types
+from jobset.core import done
 from tests.model import api
 
 Object = dict[str, Any]
@@ -32,9 +35,11 @@ def check(server: api.Server) -> None:
 
 
 def _check_counters(jobset: Object, children: list[Object]) -> None:
+    gone = _done_and_gone(jobset, children)
     counted = {
         part['name']: [
-            sum(
+            (len(gone.get(part['name'], ())) if kind == 'Complete' else 0)
+            + sum(
                 _attempt(job) == _restarts(jobset) and _ending(job) == kind
                 for job in children
                 if job['metadata']['labels'][keys.REPLICATED_JOB_NAME] == part['name']
@@ -73,6 +78,7 @@ def _check_presence(jobset: Object, children: list[Object]) -> None:
     parts = jobset['spec']['replicatedJobs']
     is_ordered = _is_in_order(jobset) or any(part.get('dependsOn') for part in parts)
     wanted = {f'js-{part["name"]}-{index}' for part in parts for index in range(part['replicas'])}
+    wanted -= {f'js-{name}-{index}' for name, indexes in _done_and_gone(jobset, children).items() for index in indexes}
     present = {_name(job) for job in children}
     assert present <= wanted
     if not is_ordered and not _holds(jobset, 'NameConflict'):
@@ -106,6 +112,20 @@ def _check_belongings(server: api.Server, jobset: Object) -> None:
         assert _holds(jobset, 'NameConflict'), 'a Service is in the way and nobody is told'
     if spec.get('volumeClaimPolicies'):
         assert server.get('persistentvolumeclaims', 'data-js') is not None, 'the claim is missing'
+
+
+def _done_and_gone(jobset: Object, children: list[Object]) -> dict[str, set[int]]:
+    """What is noted as done, and is not there any more."""
+    decoded = _decoded(jobset)
+    present = {_name(job) for job in children}
+    noted = done.known(decoded) if done.is_wanted(decoded) else {}
+    return {
+        name: {index for index in indexes if f'js-{name}-{index}' not in present} for name, indexes in noted.items()
+    }
+
+
+def _decoded(jobset: Object) -> types.JobSet:
+    return msgspec.json.decode(msgspec.json.encode(jobset), type=types.JobSet)
 
 
 def _is_in_order(jobset: Object) -> bool:

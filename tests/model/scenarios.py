@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from jobset.api import keys
+from jobset.api import extras, keys
 from tests.core import build
 from tests.model import api, simulation
 
@@ -53,7 +53,24 @@ def manifest(chance: random.Random) -> Object:
         spec['suspend'] = True
     if chance.random() < 0.2:
         spec['ttlSecondsAfterFinished'] = TTL_SECONDS
-    return {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': {'name': 'js'}, 'spec': spec}
+    metadata: Object = {'name': 'js'}
+    if chance.random() < 0.4:
+        metadata['annotations'] = _asked_for(chance)
+    return {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': metadata, 'spec': spec}
+
+
+def _asked_for(chance: random.Random) -> Object:
+    """Annotations of ours, but for limits: what those end depends on how often something had to be repeated."""
+    choices = {
+        extras.DONE_STAYS_DONE: ('true',),
+        extras.RESTART_BUDGETS: ('any=1', 'a/any=free, unknown=1', 'application=3'),
+        extras.RESTART_PAUSE: ('base=2s, cap=20s',),
+        extras.RESTART_ON: ('PodLost', 'FailureTarget'),
+        extras.FENCE_AFTER: ('10s',),
+        extras.ARCHIVE_ATTEMPTS: ('true',),
+        extras.KEEP_FAILED: ('1',),
+    }
+    return {extra.key: chance.choice(values) for extra, values in choices.items() if chance.random() < 0.5}
 
 
 def jobset(*parts: Object, name: str = 'js', **spec: Any) -> Object:
@@ -130,7 +147,7 @@ def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
     jobset = sim.server.get('jobsets', 'js')
     if jobset is None:
         return []
-    facts = [fact for job in sim.server.view('jobs') for fact in _of_job(job, chance)]
+    facts = [fact for job in sim.server.view('jobs') for fact in _of_job(jobset, job, chance)]
     suspended = bool(jobset['spec'].get('suspend'))
     if suspended:
         facts += [suspend(to=False), edit_and_resume(f'pool-{chance.randint(0, 9)}')]
@@ -144,7 +161,7 @@ def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
     return facts
 
 
-def _of_job(job: Object, chance: random.Random) -> list[Fact]:
+def _of_job(jobset: Object, job: Object, chance: random.Random) -> list[Fact]:
     if api.owner_uid(job) is None:
         return []
     name, attempt = job['metadata']['name'], job['metadata']['labels'][keys.RESTART_ATTEMPT]
@@ -153,6 +170,13 @@ def _of_job(job: Object, chance: random.Random) -> list[Fact]:
         facts += [finish(name, attempt), fail(name, attempt, chance.choice(REASONS))]
         if chance.random() < 0.1:
             facts.append(kill(name, attempt))
+    ended = [c['type'] for c in job['status'].get('conditions', []) if c['status'] == 'True']
+    if (
+        'Complete' in ended
+        and chance.random() < 0.5
+        and (jobset['metadata'].get('annotations') or {}).get(extras.DONE_STAYS_DONE.key)
+    ):
+        facts.append(clear_away(name, attempt))
     return facts
 
 
@@ -180,6 +204,18 @@ def kill(job: str, attempt: str) -> Fact:
             sim.delete('jobs', job, foreground=True)
 
     return Fact(f'the user deletes {job} of attempt {attempt}', happen)
+
+
+def clear_away(job: str, attempt: str) -> Fact:
+    """Somebody deletes a Job of that attempt, if it has succeeded."""
+
+    def happen(sim: simulation.Simulation) -> None:
+        found = sim.server.get('jobs', job)
+        ended = [c['type'] for c in (found or {}).get('status', {}).get('conditions', [])]
+        if _is_of(sim, job, attempt) and 'Complete' in ended:
+            sim.delete('jobs', job, foreground=True)
+
+    return Fact(f'{job} of attempt {attempt} is cleared away', happen)
 
 
 def _is_of(sim: simulation.Simulation, job: str, attempt: str) -> bool:
@@ -258,7 +294,7 @@ def picture(sim: simulation.Simulation) -> Object:
             (f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')
         }
     conditions = {
-        c['type']: (c['status'], c['reason'], c['message'])
+        c['type']: (c['status'], c['reason'], '' if c['type'] == 'RestartPaused' else c['message'])
         for c in status.pop('conditions', [])
         if (c['type'], c['status']) not in history
     }

@@ -3,13 +3,14 @@
 A story gets a namespace of its own.
 """
 
+import json
 from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
 import pytest
 
-from jobset.api import keys
+from jobset.api import extras, keys
 from tests.scenarios.api import ApiError, Object, Objects
 from tests.scenarios.endings import trained
 from tests.scenarios.space import Space, attempt, conditions, counters, jobset, message, replicated, sample, state
@@ -244,6 +245,101 @@ def _keeper(command: str, claim: Object) -> Object:
     return jobset('keeper', main, volumeClaimPolicies=[policy])
 
 
+def asking(one: Object, **values: str) -> Object:
+    """A JobSet with annotations of ours: ``asking(jobset(...), run_limit='1m')``."""
+    one['metadata']['annotations'] = {extras.PREFIX + name.replace('_', '-'): value for name, value in values.items()}
+    return one
+
+
+def what_is_done_is_not_run_again(here: Space) -> None:
+    first = replicated('a', 'true')
+    first['template']['spec']['ttlSecondsAfterFinished'] = 1
+    with here.history('jobs') as jobs:
+        here.apply(asking(jobset('done', first, replicated('b', UNTIL_TOLD)), done_stays_done='true'))
+        here.until('jobs', lambda seen: set(seen) == {'done-b-0'}, what='the first Job to have lived its time')
+        tell(here, 'done-b-0')
+        one = here.until_condition('done', 'Completed')
+
+    assert counters(one) == {'a': {'succeeded': 1}, 'b': {'succeeded': 1}}
+    assert len({job['metadata']['uid'] for moment in jobs.moments for job in moment.values()}) == 2
+
+
+def what_never_starts_ends_at_its_limit(here: Space) -> None:
+    nowhere = replicated('main', 'true', nodeSelector={'example.com/nowhere': 'x'})
+    here.apply(asking(jobset('late', nowhere), start_limit='3s'))
+
+    one = here.until_condition('late', 'Failed')
+
+    assert conditions(one)['Failed'] == ('True', 'StartLimitExceeded')
+    assert message(one, 'Failed').startswith(
+        'pods were not all ready within 0:00:03 of the start of their job (first late job: late-main-0)'
+    )
+    here.until('pods', lambda seen: not seen, what='nothing to be left')
+
+
+def free_failures_leave_their_traces(here: Space) -> None:
+    """Two attempts fail for a reason that costs nothing, and each leaves its cause; of the last one the pod stays."""
+    main = replicated('main', 'echo attempt $ATTEMPT; [ $ATTEMPT = 2 ] || exit 42')
+    sent = asking(
+        jobset('flaky', main, failurePolicy={'maxRestarts': 0}),
+        restart_budgets='exit-42=free',
+        restart_pause='base=1s',
+        archive_attempts='true',
+        keep_failed_attempts='1',
+    )
+    here.apply(sent)
+    one = here.until_condition('flaky', 'Completed')
+
+    assert (one['status']['restarts'], one['status'].get('restartsCountTowardsMax', 0)) == (2, 0)
+    archive = here.all('configmaps')['flaky-attempts']['data']
+    entries = {number: json.loads(text) for number, text in archive.items()}
+    assert {number: (entry['cause'], entry['exitCode']) for number, entry in entries.items()} == {
+        '0': ('application', 42),
+        '1': ('application', 42),
+    }
+    kept = {name for name, pod in here.all('pods').items() if keys.KEPT_OF in pod['metadata']['labels']}
+    assert kept == {entries['1']['pod']}
+    assert here.log(entries['1']['pod']) == ['attempt 1']
+
+
+def lost_rank_restarts_all(here: Space) -> None:
+    main = replicated('main', f'[ $ATTEMPT = 1 ] || {FOREVER}', pods=3)
+    main['template']['spec']['backoffLimit'] = 6
+    here.apply(asking(jobset('ranks', main, failurePolicy={'maxRestarts': 3}), restart_on='PodLost'))
+    (lost, *_) = running(here, 'ranks', 3)
+
+    with here.history('pods') as pods:
+        here.delete('pods', lost)
+        one = here.until_condition('ranks', 'Completed')
+
+    assert one['status']['restarts'] == 1
+    ever = {pod['metadata']['uid']: attempt(pod) for moment in pods.moments for pod in moment.values()}
+    assert sum(number == 1 for number in ever.values()) == 3
+
+
+def held_pod_keeps_the_next_attempt_away_and_its_holder_is_named(here: Space) -> None:
+    holder = 'example.com/holder'
+    leader = f'[ $ATTEMPT = 1 ] || {{ {UNTIL_TOLD}; exit 1; }}'
+    worker = f'[ $ATTEMPT = 1 ] || {FOREVER}'
+    sent = jobset('held', replicated('leader', leader), replicated('worker', worker), failurePolicy={'maxRestarts': 1})
+    here.apply(asking(sent, fence_after='2s'))
+    (pod,) = running(here, 'held-worker')
+    finalizers = here.all('pods')[pod]['metadata'].get('finalizers', [])
+    here.patch('pods', pod, {'op': 'add', 'path': '/metadata/finalizers', 'value': [*finalizers, holder]})
+    tell(here, 'held-leader')
+    with here.history('pods') as pods:
+        blocked = here.until_condition('held', 'EndingBlocked')
+
+        assert conditions(blocked)['EndingBlocked'] == ('True', 'ForeignFinalizers')
+        assert message(blocked, 'EndingBlocked') == f'pod {pod}: held by {holder}; ask who put them there'
+        assert {attempt(each) for each in here.all('jobs').values()} == {0}
+        here.patch('pods', pod, {'op': 'add', 'path': '/metadata/finalizers', 'value': []})
+        one = here.until_condition('held', 'Completed')
+
+    assert (one['status']['restarts'], conditions(one)['EndingBlocked']) == (1, ('False', 'EndingsAreOver'))
+    assert [each for each in ({attempt(one) for one in m.values()} for m in pods.moments) if len(each) > 1] == []
+
+
 ALL: Final[tuple[Callable[[Space], None], ...]] = (
     attempts_never_mix,
     ambiguous_name_belongs_to_the_first_and_is_free_after_it,
@@ -254,5 +350,10 @@ ALL: Final[tuple[Callable[[Space], None], ...]] = (
     foreground_deletion_takes_all_and_makes_nothing_anew,
     training_goes_on_from_its_checkpoint_when_a_rank_is_lost,
     kept_volume_serves_the_next_jobset_of_its_name,
+    what_is_done_is_not_run_again,
+    what_never_starts_ends_at_its_limit,
+    free_failures_leave_their_traces,
+    lost_rank_restarts_all,
+    held_pod_keeps_the_next_attempt_away_and_its_holder_is_named,
 )
 """All stories."""

@@ -10,6 +10,7 @@ from jobset.api.validation import fields
 def check(jobset: types.JobSet, known_before: types.JobSet | None = None) -> list[fields.FieldError]:
     """The mistakes in annotations of the set and of its Job templates; what was admitted once is not judged again."""
     found = _judge('metadata.annotations', jobset.metadata.annotations, _own(known_before), extras.ON_JOBSET)
+    found = found or _together(jobset, _own(known_before))
     before = {job.name: job for job in known_before.spec.replicated_jobs} if known_before is not None else {}
     for i, replicated in enumerate(jobset.spec.replicated_jobs):
         path = f'spec.replicatedJobs[{i}].template.metadata.annotations'
@@ -17,6 +18,26 @@ def check(jobset: types.JobSet, known_before: types.JobSet | None = None) -> lis
         admitted = None if earlier is None else earlier.job.metadata.annotations
         found += _judge(path, replicated.job.metadata.annotations, admitted, extras.ON_REPLICATED_JOB)
     return found
+
+
+def _together(jobset: types.JobSet, admitted: Mapping[str, str] | None) -> list[fields.FieldError]:
+    """What single values cannot tell: names of replicated jobs in them, and what makes sense beside another only."""
+    annotations = jobset.metadata.annotations
+    wrong: list[tuple[extras.Extra[object], str]] = []
+    budgets = extras.RESTART_BUDGETS.of(annotations)
+    names = [job.name for job in jobset.spec.replicated_jobs]
+    for key in budgets.limits if budgets is not None else ():
+        role, slash, _ = key.rpartition('/')
+        if slash and role not in names:
+            problem = f'{role!r} in {key!r} is no replicated job of this set; they are {", ".join(names) or "none"}'
+            wrong.append((extras.RESTART_BUDGETS, problem))
+    if extras.FENCE_FINALIZERS.key in annotations and extras.FENCE_AFTER.key not in annotations:
+        wrong.append((extras.FENCE_FINALIZERS, f'does nothing without {extras.FENCE_AFTER.key}; add it'))
+    return [
+        fields.FieldError(fields.Kind.INVALID, f'metadata.annotations[{extra.key}]', problem)
+        for extra, problem in wrong
+        if (admitted or {}).get(extra.key) != annotations[extra.key]
+    ]
 
 
 def _own(jobset: types.JobSet | None) -> Mapping[str, str] | None:

@@ -1,0 +1,75 @@
+"""Which Jobs count as failed: upstream's answer, or an earlier one where the set asked for it.
+
+Asked for by :data:`jobset.api.extras.RESTART_ON`. A Job gets its condition ``Failed`` only when the last of its pods
+has ended, and it replaces pods up to its ``backoffLimit``; ranks that need each other wait for nothing meanwhile. A
+loss counts as if the limit were zero, so that rules for ``BackoffLimitExceeded`` answer it, too. It is read from the
+counter of failed pods in the status of the Job: that is never missed, whatever happened to the pod, to its events or to
+us.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from jobset.api import extras, jobs, types
+from jobset.api.extravalues import Trigger
+from jobset.core import family, memory, status
+
+_REMEMBERED_AT_MOST: Final = 500
+"""Jobs whose losses before a resume are remembered. They are those that lost a pod during a suspension: a few."""
+
+
+def failed(jobset: types.JobSet, cohort: family.Cohort) -> dict[str, jobs.Job]:
+    """The Jobs to answer for, each with the ending that it has, or will have."""
+    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
+    if trigger in (None, Trigger.JOB_FAILED):
+        return cohort.failed
+    before = _lost_before(jobset.status) if trigger is Trigger.POD_LOST else {}
+    early = {
+        name: _ended(job, condition)
+        for name, job in cohort.active.items()
+        if (condition := job.failing or _loss(job, trigger, before.get(name, 0))) is not None
+    }
+    return {**early, **cohort.failed}
+
+
+def ends_by_itself(jobset: types.JobSet, job: jobs.Job) -> bool:
+    """Whether a Job of a set that has ended need not be deleted: we have not waited for what it waits for."""
+    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
+    return trigger not in (None, Trigger.JOB_FAILED) and job.failing is not None
+
+
+def note(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> None:
+    """Remember what was lost while the set was suspended: the counters stay, and it was free."""
+    wanted = extras.RESTART_ON.of(jobset.metadata.annotations) is Trigger.POD_LOST
+    if not wanted or not jobset.suspended:
+        return
+    lost = {name: job.status.failed for name, job in cohort.active.items() if job.status.failed}
+    kept = sorted(lost.items())[:_REMEMBERED_AT_MOST]
+    if lost or memory.recall(draft.current, memory.LOST):
+        memory.remember(draft, memory.LOST, 'JobSetSuspended', ', '.join(f'{name}={count}' for name, count in kept))
+
+
+def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> jobs.Condition | None:
+    lost = job.status.failed or 0
+    if trigger is not Trigger.POD_LOST or lost <= before or job.spec.suspend:
+        return None
+    return jobs.Condition(
+        type=jobs.JobCondition.FAILURE_TARGET,
+        status='True',
+        reason=jobs.FailureReason.BACKOFF_LIMIT_EXCEEDED,
+        message='a pod of the job has failed or was lost',
+    )
+
+
+def _ended(job: jobs.Job, condition: jobs.Condition) -> jobs.Job:
+    """The Job as it will be: failed for the reason of the condition."""
+    ending = msgspec.structs.replace(condition, type=jobs.JobCondition.FAILED.value)
+    others = tuple(each for each in job.status.conditions or () if each is not condition)
+    return msgspec.structs.replace(job, status=msgspec.structs.replace(job.status, conditions=(ending, *others)))
+
+
+def _lost_before(stored: types.Status) -> Mapping[str, int]:
+    pairs = (pair.partition('=') for pair in memory.recall(stored, memory.LOST).split(', '))
+    return {name: int(count) for name, _, count in pairs if count.isdecimal()}
