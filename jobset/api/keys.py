@@ -43,6 +43,12 @@ DISABLE_IN_PLACE_RESTART: Final = f'{LABELS}/disable-in-place-restart'
 COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 """Kubernetes' own: which of the pods of an Indexed Job a pod is."""
 
+POD_GROUP: Final = f'{GROUP}/pod-group'
+"""On a Job and its pods, as a label: the PodGroup that we made and that they belong to."""
+
+DELEGATED_GROUP: Final = 'scheduling.k8s.io/group-template-name'
+"""On a Job, as an annotation: the Job controller makes a PodGroup of that template, and is in charge of it."""
+
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
 NODE_SELECTOR_STRATEGY: Final = f'{PLACEMENT}/node-selector'

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, types
+from jobset.controller import groups
 from jobset.core import family, inplace, network, ranks, volumes
 from jobset.kube import client, index, informer, requests, times
 
@@ -104,6 +105,7 @@ class World:
                 settings=watching,
             )
             self.pods.subscribe(self._pod_changed)
+        self.groups = groups.Groups(api, self._concerns, namespace=namespace, watching=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -121,6 +123,7 @@ class World:
         async with asyncio.TaskGroup() as group:
             for each in self.caches:
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
+            group.create_task(self.groups.run(), name='groups of pods')
 
     async def synced(self) -> None:
         """Wait until every cache has been filled once."""
@@ -156,6 +159,7 @@ class World:
         key = Key(metadata.namespace, metadata.name)
         if new is None:
             self._keys.pop(metadata.uid, None)
+            self.groups.forget(metadata.uid)
         else:
             self._keys[metadata.uid] = key
         if self._heeds:

@@ -18,6 +18,7 @@ from typing import Final
 
 from jobset.api import jobs, types
 from jobset.core import children
+from jobset.core.groups import members
 
 MOST_AT_ONCE: Final = 10_000
 """Jobs of a replicated job that one pass makes at most; the changes that it makes bring the next pass.
@@ -121,6 +122,7 @@ class Family:
         """Jobs of earlier attempts of their own: see :meth:`expect`."""
 
         self._expected: dict[str, int] = {}
+        self.members = members.Members()
         self._membership = 0
         self._missing_at: tuple[int, int] | None = None
         self._missing: dict[int, tuple[children.Child, ...]] = {}
@@ -135,6 +137,7 @@ class Family:
         self.jobs[job.metadata.name] = job
         if not _names_itself(job):
             self.mislabelled[job.metadata.name] = job
+        self.members.put(job)
         self._join(job)
 
     def drop(self, job: jobs.Job) -> None:
@@ -174,6 +177,7 @@ class Family:
 
     def _leave(self, known: jobs.Job) -> None:
         self.mislabelled.pop(known.metadata.name, None)
+        self.members.drop(known)
         self._part(known)
 
     def _part(self, known: jobs.Job) -> None:

@@ -28,6 +28,7 @@ from jobset.core import (
     ttl,
     volumes,
 )
+from jobset.core.groups import grouping, observed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,6 +50,8 @@ class Facts:
     """The pods of the set, looked at only with the gate InPlaceRestart on."""
 
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
+    groups: observed.Seen = observed.NOTHING
+    """The set's Workload and PodGroups; looked at only where it asks for gangs."""
 
 
 def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
@@ -76,7 +79,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     cohort = facts.family.current(jobset.status.restarts)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
     if conditions.terminal(jobset.status) is not None:
-        return _finished(jobset, cohort, draft, now)
+        return _finished(facts, cohort, draft, now)
     return _running(facts, cohort, draft)
 
 
@@ -89,14 +92,17 @@ def _outlived(jobset: types.JobSet, now: datetime.datetime) -> plan.Plan:
 
 
 def _finished(
-    jobset: types.JobSet,
+    facts: Facts,
     cohort: family.Cohort,
     draft: status.Draft,
     now: datetime.datetime,
 ) -> plan.Plan:
     """After the end: what still runs is stopped, the counters go on, and in the end the set itself goes."""
+    jobset = facts.jobset
     left = ttl.seconds_left(jobset, now)
+    groups = grouping.ended(jobset, facts.gates, facts.groups, draft)
     return plan.Plan(
+        groups=groups,
         delete=tuple(_ref(job) for name, job in cohort.active.items() if name in cohort.staying),
         status=draft.changed,
         events=tuple(draft.events),
@@ -123,22 +129,26 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft) -> plan.P
 
     if not jobset.suspended:
         delete += [_ref(job) for name, job in spared.items() if name in cohort.staying]
-    create = _to_create(facts, cohort, draft, blocked=bool(old))
+    gangs = grouping.Turn(jobset, facts.gates, facts.groups, draft)
+    create = () if gangs.is_held else _to_create(facts, cohort, draft, blocked=bool(old))
     _review_names(facts, draft, tries=bool(create or old))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
-    resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
+    resume = () if jobset.suspended or gangs.is_held else suspension.resume(draft, jobset, cohort)
+    grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
     again, patience = _restart_in_place(facts, draft, cohort)
     return dataclasses.replace(
-        _plan(draft, delete),
+        _plan(draft, [*delete, *grouped.delete]),
+        groups=grouped.groups,
+        grouped=grouped.sorts,
         service=_missing_service(facts),
         claims=volumes.missing_claims(jobset, facts.claims),
         scale=elastic.to_scale(jobset, cohort) if facts.gates.elastic_jobset else (),
         create=create,
         suspend=suspend,
-        resume=resume,
-        again_after_seconds=again,
+        resume=grouped.resume,
+        again_after_seconds=min((each for each in (again, grouped.again_after_seconds) if each), default=None),
         patience_seconds=patience,
     )
 

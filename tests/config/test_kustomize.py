@@ -302,7 +302,9 @@ LEASE = configuration.LeaderElection().resource_name
             | every('create list watch', 'services')
             | every('create get list watch', 'persistentvolumeclaims')
             | every('list watch', 'pods')
-            | every('create patch', 'events.events.k8s.io'),
+            | every('create patch', 'events.events.k8s.io')
+            | every('create delete get list patch watch', 'podgroups.scheduling.k8s.io')
+            | every('create delete get list patch watch', 'workloads.scheduling.k8s.io'),
             id='everywhere',
         ),
         pytest.param(
