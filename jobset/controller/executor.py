@@ -90,6 +90,7 @@ class Executor:
         taken = await self._create_jobs(jobset, wanted, careful=careful)
         await _each(wanted.suspend, lambda job: self._suspend(jobset, job), careful=careful)
         await _each(wanted.resume, lambda job: self._resume(jobset, job), careful=careful)
+        await self._ungroup(jobset, wanted.groups.delete, careful=careful)
         status = wanted.status
         if taken:
             noted = conflicts.noted(status or jobset.status, [_named(name) for name in taken], now)
@@ -122,7 +123,7 @@ class Executor:
     async def _group(self, jobset: types.JobSet, wanted: plan.Plan, now: datetime.datetime, *, careful: bool) -> None:
         """Bring the groups in order before the first of their pods can be there; one that fails stops the pass."""
         groups = wanted.groups
-        if groups == plan.NO_GROUPS:
+        if not (groups.create or groups.resize):
             return
         writer = grouping.Writer(self.api, self.seen.groups)
         taken: list[plan.GroupObject] = []
@@ -131,7 +132,6 @@ class Executor:
             if not await writer.create(jobset, group):
                 taken.append(group)
 
-        await _each(groups.delete, lambda group: writer.delete(jobset, group), careful=careful)
         await _each(groups.resize, lambda resize: writer.resize(jobset, resize), careful=careful)
         # The Workload comes first, since groups name it.
         failures = await _ramp(groups.create[:1], create, careful=careful, give_up=True)
@@ -150,6 +150,11 @@ class Executor:
                 )
             text = f'{names[0]} exists and belongs to somebody else'
             raise CreationFailedError([errors.AlreadyExists(409, 'AlreadyExists', text)])
+
+    async def _ungroup(self, jobset: types.JobSet, left: tuple[plan.GroupRef, ...], *, careful: bool) -> None:
+        """Let groups go, once no Job makes pods of them any more."""
+        writer = grouping.Writer(self.api, self.seen.groups)
+        await _each(left, lambda group: writer.delete(jobset, group), careful=careful)
 
     async def _create_service(self, jobset: types.JobSet, service: plan.Object) -> None:
         request = requests.create(requests.SERVICES, jobset.metadata.namespace, service.body)

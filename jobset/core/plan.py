@@ -85,9 +85,11 @@ class Resize(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Groups:
-    """What is to be done about Workloads and PodGroups, in the order of the fields."""
+    """What is to be done about Workloads and PodGroups."""
 
     delete: tuple[GroupRef, ...] = ()
+    """Done after all that is done about Jobs."""
+
     create: tuple[GroupObject, ...] = ()
     """The Workload first."""
 
