@@ -82,6 +82,8 @@ POD: Final = GroupVersionKind(version='v1', kind='Pod')
 
 ALLOWED: Final = Answer()
 
+DEFAULT_GATES: Final = features.FeatureGates()
+
 _decoder: Final = msgspec.json.Decoder(_Review)
 _encoder: Final = msgspec.json.Encoder()
 
@@ -95,7 +97,7 @@ def routes(
     """Who answers at which path, and for which kind of object."""
 
     async def mutate_jobset(request: Request) -> Answer:
-        return complete_jobset(request)
+        return complete_jobset(request, gates=gates)
 
     async def validate_jobset(request: Request) -> Answer:
         return await judge_jobset(request, gates=gates, look_up=look_up)
@@ -144,7 +146,7 @@ def encode(uid: str, answer: Answer) -> bytes:
     return _encoder.encode({'apiVersion': API_VERSION, 'kind': KIND, 'response': response})
 
 
-def complete_jobset(request: Request) -> Answer:
+def complete_jobset(request: Request, *, gates: features.FeatureGates = DEFAULT_GATES) -> Answer:
     """A new JobSet with its defaults, or a changed one with those that it had.
 
     One that cannot be read is let through: the schema says better what is wrong.
@@ -156,15 +158,17 @@ def complete_jobset(request: Request) -> Answer:
         stored = msgspec.json.decode(request.old_object)
     except (msgspec.MsgspecError, RecursionError):
         return ALLOWED
-    return Answer(patch=completion(request.operation, sent, stored))
+    return Answer(patch=completion(request.operation, sent, stored, gates))
 
 
-def completion(operation: str, sent: object, stored: object) -> Sequence[Mapping[str, object]]:
+def completion(
+    operation: str, sent: object, stored: object, gates: features.FeatureGates = DEFAULT_GATES
+) -> Sequence[Mapping[str, object]]:
     """What :func:`complete_jobset` answers, of the objects themselves."""
     if operation == 'CREATE' and isinstance(sent, dict):
-        return defaulting.patch(sent)
+        return [*defaulting.patch(sent), *defaulting.drop(sent, None, gates)]
     if operation == 'UPDATE' and isinstance(sent, dict) and isinstance(stored, dict):
-        return defaulting.keep(stored, sent)
+        return [*defaulting.keep(stored, sent), *defaulting.drop(sent, stored, gates)]
     return ()
 
 

@@ -11,7 +11,7 @@ it does in a pod. A schema knows only whole numbers and texts.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from jobset.api import equality, quantities, types
+from jobset.api import equality, features, quantities, types
 
 _CONTAINERS: Final = frozenset({dict, list})
 
@@ -44,6 +44,19 @@ def keep(old: Mapping[str, object], new: Mapping[str, object]) -> list[JsonPatch
     as they stand there, and lists do not change. A policy that is gone as a whole was taken away, and stays away.
     """
     return [one for one in patch(new) if _is_inside(one['path']) and _at(old, one['path']) == one['value']]
+
+
+def drop(
+    new: Mapping[str, object], old: Mapping[str, object] | None, gates: features.FeatureGates
+) -> list[JsonPatchOperation]:
+    """The operations that take away fields whose feature gate is off, unless ``old`` has them already."""
+    spec, before = new.get('spec'), (old or {}).get('spec')
+    off = [] if gates.workload_aware_scheduling else ['scheduling']
+    return [
+        {'op': 'remove', 'path': f'/spec/{key}'}
+        for key in off
+        if isinstance(spec, Mapping) and key in spec and not (isinstance(before, Mapping) and key in before)
+    ]
 
 
 def _is_inside(path: object) -> bool:

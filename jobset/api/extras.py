@@ -124,6 +124,32 @@ KEEP_FAILED: Final = Extra(
     parse=lambda text: extravalues.number(text, most=10),
 )
 
+GANG: Final = Extra(
+    key=f'{PREFIX}gang',
+    text='Which pods get their nodes together or not at all: those of the whole set, of each replicated job, of each '
+    'Job, or of each stage, which is what starts at the same time by dependsOn or in order.',
+    example='stage',
+    parse=extravalues.choice('set', 'replicatedJob', 'job', 'stage'),
+)
+GANG_DISRUPTION: Final = Extra(
+    key=f'{PREFIX}gang-disruption',
+    text='Whether a preemption takes away all pods of a gang or single ones. Single ones, when absent.',
+    example='all',
+    parse=extravalues.choice('single', 'all'),
+)
+GANG_TOPOLOGY: Final = Extra(
+    key=f'{PREFIX}gang-topology',
+    text='All pods of a gang on nodes with the same value of this label.',
+    example='topology.kubernetes.io/rack',
+    parse=extravalues.label_key,
+)
+GANG_CLAIMS: Final = Extra(
+    key=f'{PREFIX}gang-claims',
+    text='Names of resourceClaims in the pod templates, up to 4, which the pods of a gang share.',
+    example='fabric',
+    parse=extravalues.names,
+)
+
 ON_JOBSET: Final[tuple[Extra[object], ...]] = (
     DONE_STAYS_DONE,
     START_LIMIT,
@@ -136,6 +162,10 @@ ON_JOBSET: Final[tuple[Extra[object], ...]] = (
     FENCE_FINALIZERS,
     ARCHIVE_ATTEMPTS,
     KEEP_FAILED,
+    GANG,
+    GANG_DISRUPTION,
+    GANG_TOPOLOGY,
+    GANG_CLAIMS,
 )
 """Those of a JobSet's own metadata."""
 

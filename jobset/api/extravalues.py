@@ -192,3 +192,35 @@ def _pairs(text: str, *, example: str) -> dict[str, str]:
             raise ExtraError(f'{key!r} stands there twice')
         pairs[key] = value
     return pairs
+
+
+def choice(*values: str) -> Callable[[str], str]:
+    """A parser of one of these words."""
+
+    def parse(text: str) -> str:
+        if text not in values:
+            raise ExtraError(f'{text!r} is none of: {", ".join(values)}')
+        return text
+
+    return parse
+
+
+def label_key(text: str) -> str:
+    """The key of a label."""
+    prefix, slash, name = text.rpartition('/')
+    if not _LABEL_NAME.fullmatch(name) or (slash and not _LABEL_PREFIX.fullmatch(prefix)) or len(prefix) > _PREFIX_MOST:
+        raise ExtraError(f'{text!r} is no key of a label; write it as the nodes bear it')
+    return text
+
+
+_LABEL_NAME: Final = re.compile('[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?', re.ASCII)
+_LABEL_PREFIX: Final = re.compile(r'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*', re.ASCII)
+_PREFIX_MOST: Final = 253
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Different names, with commas between."""
+    found = tuple(name.strip() for name in text.split(','))
+    if not all(found) or len(set(found)) < len(found):
+        raise ExtraError(f'{text!r} is no list of different names; write them with commas between')
+    return found

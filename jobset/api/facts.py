@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from jobset.api import embedded, types
+from jobset.api import embedded, templates, types
 from jobset.api.embedded import JsonSchema
 
 
@@ -104,6 +104,21 @@ _SPEC: Final = {
         text='Volume claims that are made for the set and shared by its Jobs. Immutable.',
         more={**_ATOMIC, 'maxItems': 50, **_FIXED},
     ),
+    'scheduling': Fact(
+        text='Which pods get their nodes together or not at all, as groups of scheduling.k8s.io. Needs the gate '
+        'JobSetWorkloadAwareSchedulingAPI, and is dropped without it. Immutable, unless the set is suspended.',
+    ),
+}
+
+_POLICY: Final = 'A gang gets its nodes together or not at all; basic: each pod by itself. A gang, when absent.'
+_PLACES: Final = 'Where the pods of a group may be.'
+_DISRUPTION: Final = 'Whether a preemption takes away all pods of a group, or single ones. Single ones, when absent.'
+_BASIC: Final = 'Each pod gets its node by itself.'
+
+_GROUPED: Final = {
+    'scheduling_policy': Fact(text=_POLICY),
+    'scheduling_constraints': Fact(text=_PLACES),
+    'disruption_mode': Fact(text=_DISRUPTION),
 }
 
 _REPLICATED_JOB: Final = {
@@ -271,6 +286,64 @@ FIELDS: Final[dict[type[msgspec.Struct], dict[str, Fact]]] = {
             text='Whether the claims are deleted with the set.',
             more=_one_of(types.RetentionPolicy, default=types.RetentionPolicy.DELETE.value),
         ),
+    },
+    types.Scheduling: {
+        **_GROUPED,
+        'replicated_jobs': Fact(
+            text='Groups by replicated job, instead of one for the whole set; each replicated job is named once.',
+            more={**_ATOMIC, 'maxItems': 8},
+        ),
+    },
+    types.ReplicatedJobScheduling: {
+        **_GROUPED,
+        'target_replicated_jobs': Fact(
+            text='The replicated jobs whose pods form the group.',
+            more={**_ATOMIC, 'minItems': 1},
+        ),
+        'job': Fact(text='A group for each Job of the one target, instead of one for all; then nothing else is set.'),
+    },
+    types.JobScheduling: {
+        **_GROUPED,
+        'resource_claims': Fact(
+            text='Claims for devices that the pods of a group share. Pods list an equal entry.',
+            more={**_map_by('name'), 'maxItems': 4},
+        ),
+    },
+    types.CompositeSchedulingPolicy: {
+        'basic': Fact(text=_BASIC),
+        'gang': Fact(text='All pods of the set get their nodes together.'),
+    },
+    types.SchedulingPolicy: {
+        'basic': Fact(text=_BASIC),
+        'gang': Fact(text='The pods of a group get their nodes together.'),
+    },
+    types.GroupOfGroups: {
+        'min_group_count': Fact(
+            text='How many groups must get their nodes together. Not for a set that is one group.',
+            more={'format': 'int32', 'minimum': 1},
+        ),
+    },
+    types.Gang: {
+        'min_count': Fact(
+            text='How many pods must get their nodes together; as many as there may be, when absent.',
+            more={'format': 'int32', 'minimum': 1},
+        ),
+    },
+    types.SchedulingConstraints: {
+        'topology': Fact(
+            text='All pods of a group on nodes with the same value of a label.',
+            more={**_ATOMIC, 'maxItems': 1},
+        ),
+    },
+    types.TopologyConstraint: {'key': Fact(text='The label.', more={'minLength': 1})},
+    types.DisruptionMode: {
+        'single': Fact(text='Single pods may be taken away.'),
+        'all': Fact(text='All pods of the group are taken away, or none.'),
+    },
+    templates.ResourceClaim: {
+        'name': Fact(text='The name by which containers use it.', required=True),
+        'resource_claim_name': Fact(text='A claim that exists.'),
+        'resource_claim_template_name': Fact(text='A template: each group gets a claim of its own.'),
     },
     types.Status: _STATUS,
     types.Condition: _CONDITION,

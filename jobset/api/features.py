@@ -14,6 +14,7 @@ class Gate(enum.StrEnum):
     IN_PLACE_RESTART = 'InPlaceRestart'
     RESTART_JOB = 'RestartJob'
     ELASTIC_JOBSET = 'ElasticJobSet'
+    WORKLOAD_AWARE_SCHEDULING = 'JobSetWorkloadAwareSchedulingAPI'
     TLS_OPTIONS = 'TLSOptions'
 
 
@@ -29,6 +30,9 @@ class FeatureGates:
 
     elastic_jobset: bool = False
     """Alpha. Parallelism and completions of Indexed Jobs may change while the JobSet runs."""
+
+    workload_aware_scheduling: bool = False
+    """Alpha. ``spec.scheduling`` is admitted, and groups of pods are made as it says; else it is dropped."""
 
     tls_options: bool = True
     """Stable and locked: the ``tls`` section of the configuration file is honoured."""
@@ -59,5 +63,6 @@ def parse(wanted: Mapping[str, bool]) -> FeatureGates:
         in_place_restart=given.get(Gate.IN_PLACE_RESTART, False),
         restart_job=given.get(Gate.RESTART_JOB, False),
         elastic_jobset=given.get(Gate.ELASTIC_JOBSET, False),
+        workload_aware_scheduling=given.get(Gate.WORKLOAD_AWARE_SCHEDULING, False),
         tls_options=given.get(Gate.TLS_OPTIONS, True),
     )

@@ -35,6 +35,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     job_index: str = msgspec.field(default='', name=keys.JOB_INDEX)
     restart_attempt: str = msgspec.field(default='', name=keys.RESTART_ATTEMPT)
     job_restart_attempt: str | None = msgspec.field(default=None, name=keys.JOB_RESTART_ATTEMPT)
+    pod_group: str | None = msgspec.field(default=None, name=keys.POD_GROUP)
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
@@ -81,6 +82,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     succeeded: int | None = None
     failed: int | None = None
     terminating: int | None = None
+    failed_indexes: str | None = None
     start_time: str | None = None
     conditions: tuple[Condition, ...] | None = None
 

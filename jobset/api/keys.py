@@ -48,6 +48,12 @@ JOB_NAME: Final = 'batch.kubernetes.io/job-name'
 KEPT_OF: Final = f'{GROUP}/kept-of'
 """The label of a failed pod that was kept: the JobSet whose attempt it was in."""
 
+POD_GROUP: Final = f'{GROUP}/pod-group'
+"""On a Job and its pods, as a label: the PodGroup that we made and that they belong to."""
+
+DELEGATED_GROUP: Final = 'scheduling.k8s.io/group-template-name'
+"""On a Job, as an annotation: the Job controller makes a PodGroup of that template, and is in charge of it."""
+
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
 NODE_SELECTOR_STRATEGY: Final = f'{PLACEMENT}/node-selector'

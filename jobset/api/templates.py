@@ -40,6 +40,20 @@ class Volume(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False
     name: str = ''
 
 
+class ResourceClaim(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False, omit_defaults=True):
+    """A claim for devices: of one pod, or, where the pod's PodGroup has an equal entry, of the group."""
+
+    name: str = ''
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
+
+
+class SchedulingGroup(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """The PodGroup that pods belong to."""
+
+    pod_group_name: str | None = None
+
+
 class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """``spec`` of the pod template."""
 
@@ -50,6 +64,12 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     node_selector: dict[str, str] | None = None
     tolerations: tuple[dict[str, object], ...] | None = None
     scheduling_gates: tuple[dict[str, object], ...] | None = None
+    scheduler_name: str | None = None
+    priority_class_name: str | None = None
+    priority: int | None = None
+    preemption_policy: str | None = None
+    resource_claims: tuple[ResourceClaim, ...] | None = None
+    scheduling_group: SchedulingGroup | None = None
 
     @property
     def mounted(self) -> frozenset[str]:
@@ -74,6 +94,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     backoff_limit: int | None = None
     ttl_seconds_after_finished: int | None = None
     pod_replacement_policy: str | None = None
+    scheduling: dict[str, object] | None = None
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
 

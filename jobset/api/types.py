@@ -161,6 +161,83 @@ class VolumeClaimPolicy(msgspec.Struct, frozen=True, kw_only=True, rename='camel
         return tuple(msgspec.json.decode(raw, type=templates.ClaimTemplate) for raw in self.claim_templates)
 
 
+class Empty(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice that says all by being there."""
+
+
+class GroupOfGroups(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """A gang of groups."""
+
+    min_group_count: int | None = None
+
+
+class Gang(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """A gang of pods."""
+
+    min_count: int | None = None
+
+
+class CompositeSchedulingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """How the whole set is scheduled: one of these."""
+
+    basic: Empty | None = None
+    gang: GroupOfGroups | None = None
+
+
+class SchedulingPolicy(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """How the pods of a group are scheduled: one of these."""
+
+    basic: Empty | None = None
+    gang: Gang | None = None
+
+
+class TopologyConstraint(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """All pods of a group on nodes that have the same value of a label."""
+
+    key: str
+
+
+class SchedulingConstraints(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """Where the pods of a group may be."""
+
+    topology: tuple[TopologyConstraint, ...] = ()
+
+
+class DisruptionMode(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """What a preemption takes away: one of these."""
+
+    single: Empty | None = None
+    all: Empty | None = None
+
+
+class JobScheduling(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """How the pods of each Job are scheduled."""
+
+    scheduling_policy: SchedulingPolicy | None = None
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    resource_claims: tuple[templates.ResourceClaim, ...] = ()
+
+
+class ReplicatedJobScheduling(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """How the pods of some replicated jobs are scheduled: together, or with ``job`` those of each Job by themselves."""
+
+    target_replicated_jobs: tuple[str, ...]
+    scheduling_policy: SchedulingPolicy | None = None
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    job: JobScheduling | None = None
+
+
+class Scheduling(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
+    """What is scheduled together: the whole set, or what the entries of ``replicated_jobs`` say."""
+
+    scheduling_policy: CompositeSchedulingPolicy | None = None
+    scheduling_constraints: SchedulingConstraints | None = None
+    disruption_mode: DisruptionMode | None = None
+    replicated_jobs: tuple[ReplicatedJobScheduling, ...] = ()
+
+
 class Spec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
     """What the user wants."""
 
@@ -174,6 +251,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defau
     managed_by: str | None = None
     ttl_seconds_after_finished: int | None = None
     volume_claim_policies: tuple[VolumeClaimPolicy, ...] = ()
+    scheduling: Scheduling | None = None
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from jobset.api import features, jobs, keys, meta, types
-from jobset.controller import remains, world
+from jobset.controller import grouping, remains, world
 from jobset.core import children, conflicts, network, plan, resumption, volumes
 from jobset.core.jobs import Factory
 from jobset.kube import client, errors, requests
@@ -87,13 +87,15 @@ class Executor:
             await _each(wanted.keep.jobs, left.keep, careful=careful)
             await _each((wanted.keep.attempts,), left.prune, careful=careful)
         await _each(wanted.delete, lambda job: self._delete_job(jobset, job), careful=careful)
+        await self._group(jobset, wanted, now, careful=careful)
         if wanted.service is not None:
             await self._create_service(jobset, wanted.service)
         await self._create_claims(jobset, wanted.claims, careful=careful)
         await _each(wanted.scale, lambda job: self._scale(jobset, job), careful=careful)
-        taken = await self._create_jobs(jobset, wanted.create, careful=careful)
+        taken = await self._create_jobs(jobset, wanted, careful=careful)
         await _each(wanted.suspend, lambda job: self._suspend(jobset, job), careful=careful)
         await _each(wanted.resume, lambda job: self._resume(jobset, job), careful=careful)
+        await self._ungroup(jobset, wanted.groups.delete, careful=careful)
         status = wanted.status
         if taken:
             noted = conflicts.noted(status or jobset.status, [_named(name) for name in taken], now)
@@ -125,6 +127,42 @@ class Executor:
         if answer.metadata.uid:  # else the answer is a Status: the Job is gone at once
             self.seen.jobs.observe(answer)
 
+    async def _group(self, jobset: types.JobSet, wanted: plan.Plan, now: datetime.datetime, *, careful: bool) -> None:
+        """Bring the groups in order before the first of their pods can be there; one that fails stops the pass."""
+        groups = wanted.groups
+        if not (groups.create or groups.resize):
+            return
+        writer = grouping.Writer(self.api, self.seen.groups)
+        taken: list[plan.GroupObject] = []
+
+        async def create(group: plan.GroupObject) -> None:
+            if not await writer.create(jobset, group):
+                taken.append(group)
+
+        await _each(groups.resize, lambda resize: writer.resize(jobset, resize), careful=careful)
+        # The Workload comes first, since groups name it.
+        failures = await _ramp(groups.create[:1], create, careful=careful, give_up=True)
+        if not (failures or taken):
+            failures = await _ramp(groups.create[1:], create, careful=careful, give_up=True)
+        if failures:
+            self._tell_failure(jobset, 'PodGroupCreationFailed', '\n'.join(_message(one) for one in failures))
+            raise CreationFailedError(failures)
+        if taken:
+            names = sorted(f'{group.kind} "{group.name}"' for group in taken)
+            noted = conflicts.noted(jobset.status, names, now)
+            if noted != jobset.status:
+                await self._write_status(jobset, noted)
+                self._tell_failure(
+                    jobset, 'PodGroupCreationFailed', f'in the way, and not of this JobSet: {", ".join(names)}'
+                )
+            text = f'{names[0]} exists and belongs to somebody else'
+            raise CreationFailedError([errors.AlreadyExists(409, 'AlreadyExists', text)])
+
+    async def _ungroup(self, jobset: types.JobSet, left: tuple[plan.GroupRef, ...], *, careful: bool) -> None:
+        """Let groups go, once no Job makes pods of them any more."""
+        writer = grouping.Writer(self.api, self.seen.groups)
+        await _each(left, lambda group: writer.delete(jobset, group), careful=careful)
+
     async def _create_service(self, jobset: types.JobSet, service: plan.Object) -> None:
         request = requests.create(requests.SERVICES, jobset.metadata.namespace, service.body)
         try:
@@ -154,7 +192,7 @@ class Executor:
     async def _create_jobs(
         self,
         jobset: types.JobSet,
-        wanted: tuple[children.Child, ...],
+        planned: plan.Plan,
         *,
         careful: bool,
     ) -> list[str]:
@@ -162,9 +200,10 @@ class Executor:
 
         Raises PassFailedError when the server refused one for another reason.
         """
+        wanted = planned.create
         if not wanted:
             return []
-        factory = Factory(jobset, tells_own_attempt=self.gates.restart_job)
+        factory = Factory(jobset, tells_own_attempt=self.gates.restart_job, grouped=planned.grouped)
         taken: list[str] = []
         refused: dict[str, errors.ApiError] = {}
 

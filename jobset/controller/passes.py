@@ -7,9 +7,10 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from jobset.api import features, jobs, types
+from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, looking, metrics, patterns, world
 from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
+from jobset.core.groups import decisions, explaining, observed
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class Passes:
         self._told: dict[world.Key, set[tuple[str, str, str]]] = {}
         self._held: dict[world.Key, Hold] = {}
         self._wrote: dict[world.Key, float] = {}
+        self._explained: dict[world.Key, float] = {}
 
     async def handle(self, key: world.Key) -> float | None:
         """Make one pass; returns after how many seconds to make the next although nothing changes.
@@ -82,6 +84,7 @@ class Passes:
             self._told.pop(key, None)
             self._held.pop(key, None)
             self._wrote.pop(key, None)
+            self._explained.pop(key, None)
             return None
         now = self._clock()
         wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset, now), now))
@@ -96,9 +99,10 @@ class Passes:
             if not error.is_outage:
                 self._hold(key)
             raise
-        if wanted.create:
+        if wanted.create or wanted.groups.create:
             self._held.pop(key, None)
         self._count_end(jobset, wanted)
+        self._note_explanation(key, jobset, wanted)
         return wanted.again_after_seconds
 
     def holds(self, key: world.Key) -> bool:
@@ -113,9 +117,12 @@ class Passes:
         """
         hold = self._held.get(key)
         left = hold.until - self._monotonic() if hold is not None else 0
-        if left < TICK_SECONDS or not wanted.create:
+        if left < TICK_SECONDS or not (wanted.create or wanted.groups.create):
             return wanted
         again = _earlier(left, wanted.again_after_seconds)
+        if wanted.groups.create:
+            # Nor may a Job run, or a suspended one, whose group is not there.
+            return plan.Plan(pods=wanted.pods, keep=wanted.keep, delete=wanted.delete, again_after_seconds=again)
         if conditions.is_true(jobset.status, conditions.NAME_CONFLICT):
             return dataclasses.replace(wanted, create=(), again_after_seconds=again)
         before = plan.Plan(
@@ -147,6 +154,7 @@ class Passes:
         scene = await self._scene(jobset, now)
         answers, deaths = await self._answers(jobset, now)
         return reconcile.Facts(
+            groups=self._groups(jobset),
             jobset=jobset,
             family=self._seen.family(jobset),
             service=self._seen.service(jobset),
@@ -157,6 +165,14 @@ class Passes:
             scene=scene,
             gates=self._gates,
         )
+
+    def _groups(self, jobset: types.JobSet) -> observed.Seen:
+        """The groups of a JobSet that asks for gangs; of others, nobody looks for any."""
+        if not gangs.gangs(jobset, self._gates):
+            return observed.NOTHING
+        key = world.Key(jobset.metadata.namespace, jobset.metadata.name)
+        since = self._monotonic() - self._explained.get(key, -math.inf)
+        return dataclasses.replace(self._seen.groups.of(jobset), may_retell=since >= explaining.RETELL_SECONDS)
 
     async def _answers(
         self, jobset: types.JobSet, now: datetime.datetime
@@ -203,6 +219,13 @@ class Passes:
         if story not in told:
             told.add(story)
             self._writer.tell(jobset, plan.Event(plan.EventType.WARNING, reason, note))
+
+    def _note_explanation(self, key: world.Key, jobset: types.JobSet, carried_out: plan.Plan) -> None:
+        """Remember when the text about waiting gangs changed, so that it does not change with every node."""
+        if carried_out.status is not None:
+            told = conditions.find(carried_out.status, decisions.WAITING)
+            if told is not None and told != conditions.find(jobset.status, decisions.WAITING):
+                self._explained[key] = self._monotonic()
 
     def _count_end(self, jobset: types.JobSet, carried_out: plan.Plan) -> None:
         """Count the end of a JobSet, after it is stored: a write that failed must not count twice."""

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, types
-from jobset.controller import witness
+from jobset.controller import groups, witness
 from jobset.core import family, inplace, network, ranks, volumes
 from jobset.kube import client, index, informer, requests, times
 
@@ -106,6 +106,7 @@ class World:
                 settings=watching,
             )
             self.pods.subscribe(self._pod_changed)
+        self.groups = groups.Groups(api, self._concerns, namespace=namespace, watching=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -124,6 +125,7 @@ class World:
             for each in self.caches:
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
             group.create_task(self.witness.run(), name='witness')
+            group.create_task(self.groups.run(), name='groups of pods')
 
     async def synced(self) -> None:
         """Wait until every cache has been filled once."""
@@ -160,6 +162,7 @@ class World:
         if new is None:
             self._keys.pop(metadata.uid, None)
             self._let_go(metadata.uid)
+            self.groups.forget(metadata.uid)
         else:
             self._keys[metadata.uid] = key
         if self._heeds:

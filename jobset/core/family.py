@@ -18,6 +18,7 @@ from typing import Final
 
 from jobset.api import jobs, types
 from jobset.core import children
+from jobset.core.groups import members
 
 MOST_AT_ONCE: Final = 10_000
 """Jobs of a replicated job that one pass makes at most; the changes that it makes bring the next pass.
@@ -124,6 +125,7 @@ class Family:
         self.departed: dict[int, dict[str, set[int]]] = {}
         """Jobs that succeeded and are gone, of the latest attempt: indexes by replicated job."""
 
+        self.members = members.Members()
         self._membership = 0
         self._missing_at: tuple[int, int] | None = None
         self._missing: dict[int, tuple[children.Child, ...]] = {}
@@ -138,6 +140,7 @@ class Family:
         self.jobs[job.metadata.name] = job
         if not _names_itself(job):
             self.mislabelled[job.metadata.name] = job
+        self.members.put(job)
         self._join(job)
         attempt = attempt_of(job)
         if attempt is not None and self.departed and attempt > max(self.departed):
@@ -189,6 +192,7 @@ class Family:
 
     def _leave(self, known: jobs.Job) -> None:
         self.mislabelled.pop(known.metadata.name, None)
+        self.members.drop(known)
         self._part(known)
 
     def _part(self, known: jobs.Job) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple, cast
 
 import msgspec
 
-from jobset.api import keys, types
+from jobset.api import gangs, keys, types
 from jobset.core import children, done, network, singles, volumes
 
 _Object = dict[str, object]
@@ -44,11 +44,15 @@ class Factory:
     """Builds the child Jobs of one JobSet for its running attempt.
 
     ``tells_own_attempt`` marks each Job with the attempt of its own that it is of, too: see :mod:`jobset.core.singles`.
+    ``grouped`` are the groups that pods name.
     """
 
-    def __init__(self, jobset: types.JobSet, *, tells_own_attempt: bool = False) -> None:
+    def __init__(
+        self, jobset: types.JobSet, *, tells_own_attempt: bool = False, grouped: tuple[gangs.Gang, ...] = ()
+    ) -> None:
         self._jobset = jobset
         self._tells_own_attempt = tells_own_attempt
+        self._gangs = {position: gang for gang in grouped for position in gang.members}
         self._places = [_place(jobset, position) for position in range(len(jobset.spec.replicated_jobs))]
         self._owners = [network.owner_reference(jobset)]
 
@@ -66,6 +70,8 @@ class Factory:
             name = self._jobset.spec.replicated_jobs[child.position].name
             marks[keys.JOB_RESTART_ATTEMPT] = str(singles.attempt(self._jobset, name, child.job_index))
         notes: _Object = {**place.exclusive, **marks}
+        group = self._group(child)
+        labels = marks if group is None else {**marks, keys.POD_GROUP: group}
         job_meta = _of(place.template, 'metadata')
         pod_meta = _of(place.pod_template, 'metadata')
         annotations = _of(job_meta, 'annotations') | notes
@@ -75,7 +81,7 @@ class Factory:
             'metadata': {
                 'name': child.name,
                 'namespace': self._jobset.metadata.namespace,
-                'labels': _of(job_meta, 'labels') | marks,
+                'labels': _of(job_meta, 'labels') | labels,
                 'annotations': annotations,
                 'ownerReferences': self._owners,
             },
@@ -86,13 +92,19 @@ class Factory:
                 | {
                     'metadata': pod_meta
                     | {
-                        'labels': _of(pod_meta, 'labels') | marks,
+                        'labels': _of(pod_meta, 'labels') | labels,
                         'annotations': _of(pod_meta, 'annotations') | notes,
                     },
-                    'spec': self._placed(place.pod_spec, child, annotations),
+                    'spec': _grouped(self._placed(place.pod_spec, child, annotations), group),
                 },
             },
         }
+
+    def _group(self, child: children.Child) -> str | None:
+        """The group of its pods, where we make one."""
+        gang = self._gangs.get(child.position)
+        attempt = self._jobset.status.restarts
+        return None if gang is None else gangs.name(self._jobset, gang, job_index=child.job_index, attempt=attempt)
 
     def _placed(self, pod_spec: _Object, child: children.Child, annotations: _Object) -> _Object:
         """The pod spec, bound to prepared nodes where the node-selector strategy asks for it."""
@@ -108,6 +120,11 @@ class Factory:
 
 PLACEMENT_TOLERATION = {'key': keys.NO_SCHEDULE, 'operator': 'Exists', 'effect': 'NoSchedule'}
 """Lets pods onto nodes that were reserved for exclusive placement."""
+
+
+def _grouped(pod_spec: _Object, group: str | None) -> _Object:
+    """The pod spec with the group that the pods belong to: with it, the Job controller makes none."""
+    return pod_spec if group is None else pod_spec | {'schedulingGroup': {'podGroupName': group}}
 
 
 def uses_node_selectors(annotations: _Object) -> bool:

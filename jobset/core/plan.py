@@ -2,11 +2,11 @@
 
 import dataclasses
 import enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from jobset.api import types
+from jobset.api import gangs, types
 from jobset.core import children
 
 
@@ -116,6 +116,47 @@ class Object(NamedTuple):
     body: dict[str, object]
 
 
+class GroupRef(NamedTuple):
+    """A Workload or PodGroup that exists."""
+
+    kind: str
+    name: str
+    uid: str
+
+
+class GroupObject(NamedTuple):
+    """A Workload or PodGroup to be made, in full."""
+
+    kind: str
+    name: str
+    body: dict[str, object]
+
+
+class Resize(NamedTuple):
+    """A gang whose size changes: in a PodGroup, or in the template at that place of a Workload."""
+
+    group: GroupRef
+    min_count: int
+    template: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Groups:
+    """What is to be done about Workloads and PodGroups."""
+
+    delete: tuple[GroupRef, ...] = ()
+    """Done after all that is done about Jobs."""
+
+    create: tuple[GroupObject, ...] = ()
+    """The Workload first."""
+
+    resize: tuple[Resize, ...] = ()
+
+
+NO_GROUPS: Final = Groups()
+"""Nothing is to be done about any."""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Plan:
     """One pass. Carried out in the order of the fields; the first that fails ends it, with the status unwritten."""
@@ -129,6 +170,9 @@ class Plan:
     delete: tuple[JobRef, ...] = ()
     """Jobs to delete with foreground propagation: the object, and with it the name, stays until its pods are gone."""
 
+    groups: Groups = NO_GROUPS
+    """Groups of pods, which must be there before the first of their pods."""
+
     service: Object | None = None
     """The headless Service, where it is missing."""
 
@@ -140,6 +184,9 @@ class Plan:
 
     create: tuple[children.Child, ...] = ()
     """Jobs to make. Their bodies are built one at a time by :class:`jobset.core.jobs.Factory`."""
+
+    grouped: tuple[gangs.Gang, ...] = ()
+    """The groups that pods of Jobs to be made belong to."""
 
     suspend: tuple[JobRef, ...] = ()
     resume: tuple[Resumption, ...] = ()

@@ -35,6 +35,7 @@ from jobset.core import (
     ttl,
     volumes,
 )
+from jobset.core.groups import grouping, observed
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -61,6 +62,8 @@ class Facts:
     """The pods, where :func:`fencing.must_look`."""
 
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
+    groups: observed.Seen = observed.NOTHING
+    """The set's Workload and PodGroups; looked at only where it asks for gangs."""
 
 
 def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
@@ -90,7 +93,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     ruling = fencing.rule(draft, jobset, facts.family, facts.scene)
     expired, next_expiry = done.expired(jobset, cohort, now)
     has_ended = conditions.terminal(jobset.status) is not None
-    wanted = _finished(jobset, cohort, draft, now) if has_ended else _running(facts, cohort, draft, ruling)
+    wanted = _finished(facts, cohort, draft, now) if has_ended else _running(facts, cohort, draft, ruling)
     return dataclasses.replace(
         wanted,
         pods=ruling.acts,
@@ -117,14 +120,17 @@ def _outlived(jobset: types.JobSet, now: datetime.datetime) -> plan.Plan:
 
 
 def _finished(
-    jobset: types.JobSet,
+    facts: Facts,
     cohort: family.Cohort,
     draft: status.Draft,
     now: datetime.datetime,
 ) -> plan.Plan:
     """After the end: what still runs is stopped, the counters go on, and in the end the set itself goes."""
+    jobset = facts.jobset
     left = ttl.seconds_left(jobset, now)
+    groups = grouping.ended(jobset, facts.gates, facts.groups, draft)
     return plan.Plan(
+        groups=groups,
         delete=tuple(
             _ref(job)
             for name, job in cohort.active.items()
@@ -168,22 +174,30 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
         before = dataclasses.replace(before, delete=before.delete + again)
     pause = pauses.seconds_left(jobset, draft.now)
     waits = pause > 0 or ruling.is_blocked
-    create = _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
+    gangs = grouping.Turn(jobset, facts.gates, facts.groups, draft)
+    create = () if gangs.is_held else _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
     _review_names(facts, draft, tries=bool(create or old or waits))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
-    resume = () if jobset.suspended else suspension.resume(draft, jobset, cohort)
+    resume = () if jobset.suspended or gangs.is_held else suspension.resume(draft, jobset, cohort)
+    grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
     at, patience = _restart_in_place(facts, draft, cohort)
+    told = _told(before, draft)
     return dataclasses.replace(
-        _told(before, draft),
+        told,
+        delete=(*told.delete, *grouped.delete),
+        groups=grouped.groups,
+        grouped=grouped.sorts,
         service=_missing_service(facts),
         claims=volumes.missing_claims(jobset, facts.claims),
         scale=elastic.to_scale(jobset, cohort) if facts.gates.elastic_jobset else (),
         create=create,
         suspend=suspend,
-        resume=resume,
-        again_after_seconds=_soonest(verdict.again_after_seconds, pause if pause > 0 else None, at),
+        resume=grouped.resume,
+        again_after_seconds=_soonest(
+            verdict.again_after_seconds, pause if pause > 0 else None, at, grouped.again_after_seconds or None
+        ),
         patience_seconds=patience,
     )
 

@@ -123,7 +123,7 @@ def _map_change(template: _Object, live: _Object, owned: list[_Object], path: tu
     wanted, present = _of(template, *path), _of(live, *path)
     changed: dict[str, object] = {key: value for key, value in wanted.items() if present.get(key) != value}
     for key in present:
-        fixed = key.startswith((f'{keys.LABELS}/', f'{keys.PLACEMENT}/'))
+        fixed = key == keys.POD_GROUP or key.startswith((f'{keys.LABELS}/', f'{keys.PLACEMENT}/'))
         if key not in wanted and not fixed and _is_ours(owned, *path, key):
             changed[key] = None
     return changed or _SAME

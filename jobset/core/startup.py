@@ -49,3 +49,15 @@ def _reached(
         return counts.succeeded == target.count
     # A Job that has already ended was ready once: its dependants must not wait for it for ever.
     return counts.ready + counts.succeeded + counts.failed == target.count
+
+
+def open_positions(jobset: types.JobSet, cohort: family.Cohort) -> frozenset[int]:
+    """Places of the replicated jobs whose Jobs may be there now."""
+    replicated_jobs = jobset.spec.replicated_jobs
+    found: set[int] = set()
+    for position, job in enumerate(replicated_jobs):
+        if may_start(job, replicated_jobs[:position], cohort):
+            found.add(position)
+            if in_order(jobset) and not is_started(job, cohort):
+                break
+    return frozenset(found)

@@ -333,7 +333,8 @@ class Controller:
         attempts = [
             int(one['metadata']['annotations'][rounds.ATTEMPT])
             for one in pods
-            if one.get('status', {}).get('phase') != 'Failed' and rounds.ATTEMPT in one['metadata'].get('annotations', {})
+            if one.get('status', {}).get('phase') != 'Failed'
+            and rounds.ATTEMPT in one['metadata'].get('annotations', {})
         ]
         status = self._server.objects['jobsets', self._jobset].get('status', {})
         if len(attempts) == self._pods and len(set(attempts)) == 1:
@@ -355,4 +356,3 @@ def started() -> Iterator[Server]:
     """A server for the length of the block."""
     with tempfile.TemporaryDirectory() as folder, Server(Path(folder)).serving() as server:
         yield server
-

@@ -14,6 +14,9 @@ from tests.api.build import DEFAULTS, obj, replicated
 MISSPELT = 'jobset.x-k8s.io/restart-budget is no annotation of jobset; did you mean jobset.x-k8s.io/restart-budgets?'
 
 
+DOCS = pathlib.Path(__file__).parents[2] / 'docs'
+
+
 def key(name: str) -> str:
     return extras.PREFIX + name
 
@@ -24,8 +27,8 @@ def test_every_example_is_taken(extra: extras.Extra[object]) -> None:
 
 
 def test_every_annotation_is_documented_with_its_example() -> None:
-    page, _, _ = (pathlib.Path(__file__).parents[2] / 'docs/restarts.md').read_text().partition('\n## ')
-    rows = {row.split('`')[1]: row for row in page.splitlines() if row.startswith('| `')}
+    pages = [(DOCS / name).read_text().split('\n## ')[0] for name in ('restarts.md', 'gangs.md')]
+    rows = {row.split('`')[1]: row for page in pages for row in page.splitlines() if row.startswith('| `')}
     for extra in extras.ON_JOBSET:
         assert rows[extra.key.removeprefix(extras.PREFIX)].endswith(f'| `{extra.example}` |')
 

@@ -11,6 +11,11 @@ from jobset.api import features
         pytest.param({'RestartJob': True}, features.FeatureGates(restart_job=True), id='restart of one Job'),
         pytest.param({'ElasticJobSet': True}, features.FeatureGates(elastic_jobset=True), id='elastic'),
         pytest.param(
+            {'JobSetWorkloadAwareSchedulingAPI': True},
+            features.FeatureGates(workload_aware_scheduling=True),
+            id='gangs',
+        ),
+        pytest.param(
             {'TLSOptions': True, 'RestartJob': False},
             features.FeatureGates(),
             id='what is so anyway may be said',
@@ -27,7 +32,7 @@ def test_parse(wanted: dict[str, bool], gates: features.FeatureGates) -> None:
         pytest.param(
             {'Nonsense': True},
             'unrecognized feature gate: Nonsense; known ones are: '
-            'ElasticJobSet, InPlaceRestart, RestartJob, TLSOptions',
+            'ElasticJobSet, InPlaceRestart, JobSetWorkloadAwareSchedulingAPI, RestartJob, TLSOptions',
             id='unknown',
         ),
         pytest.param(

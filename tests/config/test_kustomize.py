@@ -328,7 +328,9 @@ LEASE = configuration.LeaderElection().resource_name
             | every('patch', 'pods/status')
             | every('get list watch', 'nodes')
             | every('create get update', 'configmaps')
-            | every('create patch', 'events.events.k8s.io'),
+            | every('create patch', 'events.events.k8s.io')
+            | every('create delete get list patch watch', 'podgroups.scheduling.k8s.io')
+            | every('create delete get list patch watch', 'workloads.scheduling.k8s.io'),
             id='everywhere',
         ),
         pytest.param(

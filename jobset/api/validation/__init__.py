@@ -5,7 +5,8 @@ The rules, their order and their texts are those of the Go controller. Ours beyo
 * a failure-message pattern that is not RE2, or is too large for us, is refused
   (:mod:`jobset.api.validation.failures`): it could never match;
 * a replicated job that depends on itself is refused (:mod:`jobset.api.validation.jobs`): it could never start;
-* annotations under our own prefix must be known and readable (:mod:`jobset.api.validation.extras`).
+* annotations under our own prefix must be known and readable (:mod:`jobset.api.validation.extras`);
+* gangs must be such that they can get their nodes (:mod:`jobset.api.validation.scheduling`).
 
 The schema judges first, so these functions see objects that fit it. DELETE is never judged.
 """
@@ -13,7 +14,7 @@ The schema judges first, so these functions see objects that fit it. DELETE is n
 from collections.abc import Mapping
 
 from jobset.api import features, meta, types
-from jobset.api.validation import claims, coordinators, extras, failures, jobs, networks, successes, updates
+from jobset.api.validation import claims, coordinators, extras, failures, jobs, networks, scheduling, successes, updates
 from jobset.api.validation.claims import ExistingClaim, Found, UnknownClaim
 from jobset.api.validation.fields import FieldError, status_422
 
@@ -58,12 +59,13 @@ def create(
         *coordinators.check(spec, jobset_name=name),
         *claims.check(spec, jobset_name=name, namespace=jobset.metadata.namespace, existing=existing_claims),
         *extras.check(jobset),
+        *scheduling.check(jobset, gates),
     ]
 
 
 def update(old: types.JobSet, new: types.JobSet, *, gates: features.FeatureGates) -> list[FieldError]:
     """The mistakes of a change; what was admitted once is not judged again."""
-    return [*updates.check(old, new, gates=gates), *extras.check(new, old)]
+    return [*updates.check(old, new, gates=gates), *extras.check(new, old), *scheduling.update(old, new, gates)]
 
 
 def claims_to_look_up(jobset: types.JobSet) -> list[str]:

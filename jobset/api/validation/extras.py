@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from jobset.api import extras, types
 from jobset.api.validation import fields
@@ -48,7 +49,7 @@ def _judge(
     path: str,
     annotations: Mapping[str, str] | None,
     admitted: Mapping[str, str] | None,
-    known: Iterable[extras.Extra[object]],
+    known: Iterable[extras.Extra[Any]],
 ) -> list[fields.FieldError]:
     rows = {extra.key: extra for extra in known}
     found: list[fields.FieldError] = []

@@ -28,7 +28,7 @@ def registry(
     handlers: dict[str, calling.Handler] = {
         path: functools.partial(_answer, handler) for path, (_, handler) in routes.items()
     }
-    handlers[keys.MUTATE_JOBSET_PATH] = _complete
+    handlers[keys.MUTATE_JOBSET_PATH] = functools.partial(_complete, gates)
     return {(namespace, service, path): handler for path, handler in handlers.items()}
 
 
@@ -50,11 +50,11 @@ async def _answer(handler: reviews.Handler, asked: review.Review, uid: str) -> r
     return review.Answer(allowed=True, patch=answer.patch)
 
 
-async def _complete(asked: review.Review, _: str) -> review.Answer:
+async def _complete(gates: features.FeatureGates, asked: review.Review, _: str) -> review.Answer:
     """As :func:`jobset.admission.reviews.complete_jobset`, on the object itself instead of its JSON."""
     if asked.subresource:
         return review.Answer(allowed=True)
-    return review.Answer(allowed=True, patch=reviews.completion(asked.operation, asked.object, asked.old_object))
+    return review.Answer(allowed=True, patch=reviews.completion(asked.operation, asked.object, asked.old_object, gates))
 
 
 def _raw(obj: Object | None) -> msgspec.Raw:

@@ -1,0 +1,87 @@
+"""The groups' part of a pass: what it adds to the plan, in the order in which :mod:`jobset.core.reconcile` asks."""
+
+import dataclasses
+
+from jobset.api import features, gangs, types
+from jobset.core import children, family, plan, startup, status
+from jobset.core.groups import decisions, explaining, observed
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What groups add to a plan."""
+
+    groups: plan.Groups = plan.NO_GROUPS
+    delete: tuple[plan.JobRef, ...] = ()
+    """Suspended Jobs to be made anew, in the group that they should be in."""
+
+    resume: tuple[plan.Resumption, ...] = ()
+    sorts: tuple[gangs.Gang, ...] = ()
+    again_after_seconds: float | None = None
+
+
+class Turn:
+    """One pass of one set that has not ended."""
+
+    def __init__(
+        self, jobset: types.JobSet, gates: features.FeatureGates, seen: observed.Seen, draft: status.Draft
+    ) -> None:
+        self._jobset = jobset
+        self._seen = seen
+        self._draft = draft
+        self._wanted = decisions.wanted(jobset, gates, seen)
+        self._held = decisions.held(jobset, self._wanted, seen)
+
+    @property
+    def is_held(self) -> bool:
+        """Whether no Job may be made or resumed yet."""
+        return self._held is not None
+
+    def take(
+        self,
+        kin: family.Family,
+        cohort: family.Cohort,
+        *,
+        create: tuple[children.Child, ...],
+        resume: tuple[plan.Resumption, ...],
+    ) -> Outcome:
+        """What is to be done about groups where the pass makes and resumes these Jobs."""
+        if not self._wanted.is_asked:
+            return Outcome(resume=resume)
+        if self._held is not None:
+            put_off = self._held.message and explaining.note(self._draft, self._held, may_retell=self._seen.may_retell)
+            return Outcome(again_after_seconds=explaining.RETELL_SECONDS if put_off else None)
+        decisions.note_fault(self._draft, self._wanted, self._seen)
+        used = self._wanted.sorts if create else ()
+        if self._jobset.suspended:
+            explaining.rest(self._draft)
+            return Outcome(groups=decisions.all_gone(self._seen), resume=resume, sorts=used)
+        now = decisions.Pass(
+            jobset=self._jobset,
+            sorts=self._wanted.sorts,
+            seen=self._seen,
+            kin=kin,
+            cohort=cohort,
+            create=create,
+            resume=resume,
+            open=startup.open_positions(self._jobset, cohort),
+        )
+        stale = decisions.stale(now)
+        kept = tuple(one for one in resume if one.job not in stale) if stale else resume
+        now = dataclasses.replace(now, resume=kept)
+        if not self._wanted.sorts:
+            explaining.rest(self._draft)
+            return Outcome(delete=stale, resume=kept)
+        needs = decisions.needed(now)
+        again = explaining.explain(self._draft, self._jobset, needs, self._seen)
+        return Outcome(
+            groups=decisions.decide(now, needs), delete=stale, resume=kept, sorts=used, again_after_seconds=again
+        )
+
+
+def ended(jobset: types.JobSet, gates: features.FeatureGates, seen: observed.Seen, draft: status.Draft) -> plan.Groups:
+    """What becomes of the groups of a set that has ended: they hold claims for devices, and go."""
+    if not gangs.gangs(jobset, gates):
+        return plan.NO_GROUPS
+    explaining.rest(draft)
+    return decisions.all_gone(seen)

@@ -1,0 +1,212 @@
+"""What is seen of the groups of a JobSet: the objects, in part, and how their pods fare."""
+
+import enum
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from jobset.api import keys, meta
+
+GROUP: Final = 'scheduling.k8s.io'
+
+
+class Version(enum.StrEnum):
+    """The versions of the API that we speak, the newest first."""
+
+    V1 = 'v1'
+    V1BETA1 = 'v1beta1'
+    V1ALPHA2 = 'v1alpha2'
+
+
+class Gang(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """The policy of a gang."""
+
+    min_count: int = 0
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """How a group is scheduled."""
+
+    gang: Gang | None = None
+
+
+class Constraints(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """Where a group may be."""
+
+    topology: tuple[dict[str, str], ...] | None = None
+
+
+class Template(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A sort of groups in a Workload."""
+
+    name: str = ''
+    scheduling_policy: Policy = msgspec.field(default_factory=Policy)
+
+
+class WorkloadSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``spec`` of a Workload."""
+
+    pod_group_templates: tuple[Template, ...] | None = None
+
+
+class Workload(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A Workload."""
+
+    metadata: meta.ObjectMeta
+    spec: WorkloadSpec = msgspec.field(default_factory=WorkloadSpec)
+
+
+class PodGroupSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``spec`` of a PodGroup."""
+
+    scheduling_policy: Policy = msgspec.field(default_factory=Policy)
+    scheduling_constraints: Constraints | None = None
+    resource_claims: tuple[dict[str, str], ...] | None = None
+
+
+class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A condition of a PodGroup or a pod."""
+
+    type: str = ''
+    status: str = ''
+    reason: str = ''
+    message: str = ''
+    last_transition_time: str | None = None
+
+
+class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``status`` of a PodGroup."""
+
+    conditions: tuple[Condition, ...] | None = None
+
+
+class PodGroup(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A PodGroup."""
+
+    metadata: meta.ObjectMeta
+    spec: PodGroupSpec = msgspec.field(default_factory=PodGroupSpec)
+    status: PodGroupStatus = msgspec.field(default_factory=PodGroupStatus)
+
+    @property
+    def min_count(self) -> int | None:
+        """The size of the gang; None where each pod counts for itself."""
+        gang = self.spec.scheduling_policy.gang
+        return gang.min_count if gang is not None else None
+
+    def condition(self, *types: str) -> Condition | None:
+        """The first condition of one of these types."""
+        return next((one for one in self.status.conditions or () if one.type in types), None)
+
+
+class PodLabels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The labels that say where a pod belongs."""
+
+    jobset_uid: str = msgspec.field(default='', name=keys.JOBSET_UID)
+    pod_group: str = msgspec.field(default='', name=keys.POD_GROUP)
+
+
+class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``metadata`` of a pod."""
+
+    labels: PodLabels = msgspec.field(default_factory=PodLabels)
+    deletion_timestamp: str | None = None
+
+
+class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``spec`` of a pod."""
+
+    node_name: str = ''
+
+
+class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """``status`` of a pod."""
+
+    phase: str = ''
+    conditions: tuple[Condition, ...] | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A pod of a group."""
+
+    metadata: PodMeta
+    spec: PodSpec = msgspec.field(default_factory=PodSpec)
+    status: PodStatus = msgspec.field(default_factory=PodStatus)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the group can count on it."""
+        return self.metadata.deletion_timestamp is None and self.status.phase not in ('Succeeded', 'Failed')
+
+    @property
+    def refusal(self) -> str:
+        """Why it has no node, in the scheduler's words; empty where nothing was said."""
+        for one in self.status.conditions or ():
+            if one.type == 'PodScheduled' and one.status == 'False':
+                return one.message
+        return ''
+
+
+@dataclass(slots=True)
+class PodTally:
+    """The pods of one group that count."""
+
+    exist: int = 0
+    bound: int = 0
+    said: Counter[str] = field(default_factory=Counter)
+    """What the scheduler said of those that wait, and of how many."""
+
+    @property
+    def waiting(self) -> int:
+        """Pods without a node."""
+        return self.exist - self.bound
+
+    def count(self, pod: Pod, sign: int) -> None:
+        """Take a pod in, or with ``sign=-1`` out."""
+        if not pod.counts:
+            return
+        self.exist += sign
+        if pod.spec.node_name:
+            self.bound += sign
+        elif refusal := pod.refusal:
+            self.said[refusal] += sign
+            if not self.said[refusal]:
+                del self.said[refusal]
+
+
+class State(enum.Enum):
+    """What is known of the API."""
+
+    UNKNOWN = enum.auto()
+    """Not yet whether it is served, or not yet what there is."""
+
+    ABSENT = enum.auto()
+    READY = enum.auto()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The groups of one JobSet."""
+
+    state: State = State.UNKNOWN
+    version: Version = Version.V1BETA1
+    trouble: str = ''
+    """What keeps us from looking, while the state is unknown."""
+
+    workloads: Mapping[str, Workload] = field(default_factory=dict)
+    """Those that the JobSet controls, by name."""
+
+    pod_groups: Mapping[str, PodGroup] = field(default_factory=dict)
+    """Those that the JobSet controls, by name."""
+
+    pods: Mapping[str, PodTally] = field(default_factory=dict)
+    """Pods by name of their group."""
+
+    may_retell: bool = True
+    """Whether the text of a condition may change by itself: not just after it did."""
+
+
+NOTHING: Final = Seen()
+"""Nothing is known: nobody has looked."""
