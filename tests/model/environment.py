@@ -84,6 +84,8 @@ class Environment:
                 yield Step(f'{name} stops', NOW, lambda: self._change(name, self._stop))
         elif not status.get('startTime') or _suspended(status):
             yield Step(f'{name} starts', NOW, lambda: self._change(name, self._start))
+        elif status.get('active') != _parallelism(job):
+            yield Step(f'{name} changes its size', NOW, lambda: self._change(name, _resize))
         elif (status.get('ready') or 0) < _parallelism(job):
             due = clock.seconds(status['startTime']) + self.ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
@@ -163,6 +165,12 @@ def _set_suspended(status: Object, value: str) -> None:
     others = [c for c in status.get('conditions', []) if c['type'] != 'Suspended']
     if value == 'True' or len(others) < len(status.get('conditions', [])):
         status['conditions'] = [*others, {'type': 'Suspended', 'status': value}]
+
+
+def _resize(job: Object) -> None:
+    status = job['status']
+    status['active'] = _parallelism(job)
+    status['ready'] = min(status.get('ready') or 0, _parallelism(job))
 
 
 def _become_ready(job: Object) -> None:

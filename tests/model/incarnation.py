@@ -72,6 +72,7 @@ class Incarnation:
         time: clock.Clock,
         *,
         told: Callable[[Told], None],
+        gates: features.FeatureGates,
     ) -> None:
         self.dirty: dict[world.Key, None] = {}
         self.alarms: dict[world.Key, float] = {}
@@ -89,8 +90,10 @@ class Incarnation:
         ]
         self._passes = passes.Passes(
             self.seen,
-            executor.Executor(connection, self.seen, lambda jobset, event: told(Told(jobset.metadata.name, event))),
-            gates=features.FeatureGates(),
+            executor.Executor(
+                connection, self.seen, lambda jobset, event: told(Told(jobset.metadata.name, event)), gates
+            ),
+            gates=gates,
             measured=_MEASURED,
             failures=lambda key: self.failures.get(key, 0),
             clock=time.now,

@@ -160,7 +160,11 @@ class Checks:
             grown = after.get(counter, 0) - before.get(counter, 0)
             assert grown in (0, 1), f'{counter} grows by {grown}'
         policy = new['spec'].get('failurePolicy') or {}
-        assert after.get('restartsCountTowardsMax', 0) <= max(0, policy.get('maxRestarts', 0))
+        single, single_before = (_counted(status, 'jobRestartsCountTowardsMax') for status in (after, before))
+        assert after.get('restartsCountTowardsMax', 0) + single <= max(0, policy.get('maxRestarts', 0))
+        assert single - single_before in (0, 1)
+        restarts = after.get('restarts', 0) + _counted(after, 'jobRestarts')
+        assert restarts - before.get('restarts', 0) - _counted(before, 'jobRestarts') in (0, 1), 'restarts twice'
         self._check_end(before, after)
         replicas = {job['name']: job.get('replicas', 1) for job in new['spec'].get('replicatedJobs', [])}
         for entry in after.get('replicatedJobsStatus', []):
@@ -177,6 +181,10 @@ class Checks:
         assert after.get('terminalState', '') == (ends[0] if ends else ''), 'terminalState says something else'
         if ended:
             assert after.get('restarts') == before.get('restarts'), 'a finished set restarts'
+
+
+def _counted(status: Object, counter: str) -> int:
+    return sum(sum(entry.get(counter, [])) for entry in status.get('replicatedJobsStatus', []))
 
 
 def _ends(condition: Object) -> bool:

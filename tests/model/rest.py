@@ -24,10 +24,10 @@ def check(server: api.Server) -> None:
     assert going == [], f'{going} are still going'
     _check_counters(jobset, children)
     if any(_holds(jobset, kind) for kind in ('Completed', 'Failed')):
-        running = [_name(job) for job in children if _attempt(job) == _restarts(jobset) and not _ending(job)]
+        running = [_name(job) for job in children if _is_current(jobset, job) and not _ending(job)]
         assert running == [], f'{running} run after the end'
         return
-    earlier = [_name(job) for job in children if _attempt(job) != _restarts(jobset)]
+    earlier = [_name(job) for job in children if not _is_current(jobset, job)]
     assert earlier == [], f'{earlier} are of an earlier attempt'
     _check_suspension(jobset, children)
     _check_presence(jobset, children)
@@ -40,7 +40,7 @@ def _check_counters(jobset: Object, children: list[Object]) -> None:
         part['name']: [
             (len(gone.get(part['name'], ())) if kind == 'Complete' else 0)
             + sum(
-                _attempt(job) == _restarts(jobset) and _ending(job) == kind
+                _is_current(jobset, job) and _ending(job) == kind
                 for job in children
                 if job['metadata']['labels'][keys.REPLICATED_JOB_NAME] == part['name']
             )
@@ -64,6 +64,10 @@ def _check_suspension(jobset: Object, children: list[Object]) -> None:
         return
     templates = {part['name']: part['template']['spec']['template'] for part in jobset['spec']['replicatedJobs']}
     for job in unfinished:
+        if 'parallelism' in job['spec']:
+            part = job['metadata']['labels'][keys.REPLICATED_JOB_NAME]
+            size = next(p for p in jobset['spec']['replicatedJobs'] if p['name'] == part)['template']['spec']
+            assert job['spec']['parallelism'] == size['parallelism'], f'{_name(job)} has the wrong size'
         if not job['spec']['suspend']:
             wanted = templates[job['metadata']['labels'][keys.REPLICATED_JOB_NAME]]['spec'].get('nodeSelector')
             assert job['spec']['template']['spec'].get('nodeSelector') == wanted, (
@@ -137,12 +141,22 @@ def _name(obj: Object) -> str:
     return name
 
 
-def _attempt(job: Object) -> int:
-    return int(job['metadata']['labels'][keys.RESTART_ATTEMPT])
-
-
-def _restarts(jobset: Object) -> int:
-    return int(jobset.get('status', {}).get('restarts', 0))
+def _is_current(jobset: Object, job: Object) -> bool:
+    """Whether a Job is of the running attempt of the set, and of its own."""
+    labels, status = job['metadata']['labels'], jobset.get('status', {})
+    singly: list[int] = next(
+        (
+            entry.get('jobRestarts', [])
+            for entry in status.get('replicatedJobsStatus', [])
+            if entry['name'] == labels[keys.REPLICATED_JOB_NAME]
+        ),
+        [],
+    )
+    own = singly[int(labels[keys.JOB_INDEX])] if singly else 0
+    return (
+        int(labels[keys.RESTART_ATTEMPT]) == status.get('restarts', 0)
+        and int(labels.get(keys.JOB_RESTART_ATTEMPT, 0)) == own
+    )
 
 
 def _ending(job: Object) -> str | None:

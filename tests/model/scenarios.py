@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from jobset.api import extras, keys
+from jobset.api import extras, features, keys
 from tests.core import build
 from tests.model import api, simulation
 
@@ -25,7 +25,7 @@ class Fact(NamedTuple):
         return self.what
 
 
-def manifest(chance: random.Random) -> Object:
+def manifest(chance: random.Random, gates: features.FeatureGates) -> Object:
     """A JobSet as admission would let it pass."""
     names = 'abc'[: chance.choice((1, 2, 2, 2, 3))]
     order = chance.choice(('', '', 'InOrder', 'dependsOn'))
@@ -37,7 +37,7 @@ def manifest(chance: random.Random) -> Object:
     if order == 'dependsOn':
         spec['startupPolicy'] = {'startupPolicyOrder': 'AnyOrder'}
     if chance.random() < 0.8:
-        spec['failurePolicy'] = _failure_policy(chance, names)
+        spec['failurePolicy'] = _failure_policy(chance, names, gates)
     if chance.random() < 0.5:
         targets = chance.sample(names, chance.randint(0, len(names)))
         spec['successPolicy'] = {
@@ -95,8 +95,10 @@ def _part(chance: random.Random, name: str, *, depends_on: str) -> Object:
     return build.part(name, chance.choice((1, 1, 1, 2, 2, 0)), template={'spec': pod}, **fields)
 
 
-def _failure_policy(chance: random.Random, names: str) -> Object:
-    actions = ('FailJobSet', 'RestartJobSet', 'RestartJobSetAndIgnoreMaxRestarts')
+def _failure_policy(chance: random.Random, names: str, gates: features.FeatureGates) -> Object:
+    actions: tuple[str, ...] = ('FailJobSet', 'RestartJobSet', 'RestartJobSetAndIgnoreMaxRestarts')
+    if gates.restart_job:
+        actions = (*actions, 'RestartJob', 'RestartJob', 'RestartJobAndIgnoreMaxRestarts')
     rules = []
     for position in range(chance.choice((0, 0, 1, 2))):
         rule: Object = {'name': f'r{position}', 'action': chance.choice(actions)}
@@ -112,9 +114,9 @@ def _failure_policy(chance: random.Random, names: str) -> Object:
     }
 
 
-def beginning(chance: random.Random) -> list[Fact]:
+def beginning(chance: random.Random, gates: features.FeatureGates) -> list[Fact]:
     """What is there before anything else happens."""
-    facts = [create(manifest(chance))]
+    facts = [create(manifest(chance, gates))]
     if chance.random() < 0.1:
         facts.insert(0, foreign_job('js-a-0'))
     if chance.random() < 0.1:
@@ -153,6 +155,8 @@ def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
         facts += [suspend(to=False), edit_and_resume(f'pool-{chance.randint(0, 9)}')]
     elif not facts or chance.random() < 0.4:
         facts.append(suspend(to=True))
+    if sim.manner.gates.elastic_jobset and not jobset.get('status', {}).get('terminalState') and chance.random() < 0.2:
+        facts.append(scale(chance.randint(1, 3)))
     if chance.random() < 0.1:
         facts.append(delete_jobset(foreground=chance.random() < 0.5))
     if chance.random() < 0.1:
@@ -164,7 +168,7 @@ def possible(sim: simulation.Simulation, chance: random.Random) -> list[Fact]:
 def _of_job(jobset: Object, job: Object, chance: random.Random) -> list[Fact]:
     if api.owner_uid(job) is None:
         return []
-    name, attempt = job['metadata']['name'], job['metadata']['labels'][keys.RESTART_ATTEMPT]
+    name, attempt = job['metadata']['name'], _attempt(job)
     facts = []
     if job['status'].get('startTime') and job['status'].get('active') is not None:
         facts += [finish(name, attempt), fail(name, attempt, chance.choice(REASONS))]
@@ -220,7 +224,13 @@ def clear_away(job: str, attempt: str) -> Fact:
 
 def _is_of(sim: simulation.Simulation, job: str, attempt: str) -> bool:
     found = sim.server.get('jobs', job)
-    return found is not None and found['metadata'].get('labels', {}).get(keys.RESTART_ATTEMPT) == attempt
+    return found is not None and _attempt(found) == attempt
+
+
+def _attempt(job: Object) -> str:
+    """The attempt of the set, and that of the Job itself where it has one."""
+    labels = job['metadata'].get('labels', {})
+    return '.'.join(labels[key] for key in (keys.RESTART_ATTEMPT, keys.JOB_RESTART_ATTEMPT) if key in labels)
 
 
 def suspend(*, to: bool) -> Fact:
@@ -248,6 +258,20 @@ def edit_and_resume(pool: str) -> Fact:
             sim.edit('jobsets', 'js', change)
 
     return Fact(f'a queue admits to {pool}', happen)
+
+
+def scale(size: int) -> Fact:
+    """The user changes how many pods the Jobs of the first replicated job have; not after the end."""
+
+    def change(jobset: Object) -> None:
+        jobset['spec']['replicatedJobs'][0]['template']['spec'].update(parallelism=size, completions=size)
+
+    def happen(sim: simulation.Simulation) -> None:
+        jobset = sim.server.get('jobsets', 'js')
+        if jobset is not None and not jobset.get('status', {}).get('terminalState'):
+            sim.edit('jobsets', 'js', change)
+
+    return Fact(f'the user scales to {size}', happen)
 
 
 def delete_jobset(*, foreground: bool) -> Fact:
@@ -314,7 +338,8 @@ def _job_picture(job: Object) -> Object:
     metadata, spec, status = job['metadata'], job['spec'], job['status']
     ended = [c['type'] for c in status.get('conditions', []) if c['type'] in ('Complete', 'Failed')]
     return {
-        'attempt': metadata.get('labels', {}).get(keys.RESTART_ATTEMPT),
+        'attempt': _attempt(job),
+        'size': None if ended else spec.get('parallelism'),
         'ours': api.owner_uid(job) is not None,
         'suspend': None if ended else spec.get('suspend'),
         'going': 'deletionTimestamp' in metadata,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from jobset.api import features
 from jobset.controller import world
 from jobset.core import plan
 from tests.model import api, clock, environment, incarnation, invariants, wire
@@ -36,6 +37,7 @@ class Manner:
 
     ready_after: float = 0
     is_modern: bool = True
+    gates: features.FeatureGates = field(default_factory=features.FeatureGates)
 
 
 class Simulation:
@@ -66,7 +68,9 @@ class Simulation:
         self._new_life()
 
     def _new_life(self) -> None:
-        self.controller = incarnation.Incarnation(self.server, self.wire, self.time, told=self.told.append)
+        self.controller = incarnation.Incarnation(
+            self.server, self.wire, self.time, told=self.told.append, gates=self.manner.gates
+        )
 
     def restart(self) -> None:
         """The controller ends and another one begins."""

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import pytest
 
+from jobset.api import features
 from tests.model import rest, scenarios, simulation, wire
 
 _BATCH: Final = 20
@@ -46,6 +47,7 @@ def _troubled(seed: int) -> simulation.Manner:
         relist=chance.choice((0, 0.1, 0.5)),
         twice=chance.choice((0, 0.2)),
         is_modern=_is_modern(seed),
+        gates=_gates(seed),
     )
 
 
@@ -54,7 +56,11 @@ def _is_modern(seed: int) -> bool:
 
 
 def _calm(seed: int) -> simulation.Manner:
-    return simulation.Manner(is_modern=_is_modern(seed))
+    return simulation.Manner(is_modern=_is_modern(seed), gates=_gates(seed))
+
+
+def _gates(seed: int) -> features.FeatureGates:
+    return features.FeatureGates(restart_job=seed % 2 > 0, elastic_jobset=seed % 2 > 0)
 
 
 async def _tell(sim: simulation.Simulation, fact: scenarios.Fact) -> None:
@@ -77,7 +83,7 @@ def _invent(seed: int) -> tuple[list[scenarios.Fact], list[Any], list[scenarios.
     sim = simulation.Simulation(seed, _calm(seed))
 
     async def story() -> None:
-        planned = scenarios.beginning(chance)
+        planned = scenarios.beginning(chance, sim.manner.gates)
         for _ in range(chance.randint(3, 9)):
             if not planned:
                 planned = [chance.choice(options)] if (options := scenarios.possible(sim, chance)) else []
@@ -182,7 +188,7 @@ def test_a_seed_tells_the_same_story_twice() -> None:
         sim = simulation.Simulation(7, dataclasses.replace(_troubled(7), is_calm=False))
 
         async def story(sim: simulation.Simulation = sim) -> None:
-            for fact in scenarios.beginning(random.Random(7)):
+            for fact in scenarios.beginning(random.Random(7), sim.manner.gates):
                 await _tell(sim, fact)
 
         sim.run(story())
