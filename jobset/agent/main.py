@@ -67,6 +67,8 @@ class Agent:
             telling.tell(f'still waiting for {self._waits_for}')
         if self._worker:
             code = self._worker.run(self._leaving)
+            if self._ending:
+                self._worker.wait_for_the_rest()
             self.leave(128 + self._ending if self._ending else code, f'the worker has ended with {code}')
         while True:
             signal.pause()
