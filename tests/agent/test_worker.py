@@ -110,7 +110,8 @@ def test_a_signal_beside_the_worker(plane: Server, agents: Pods, number: signal.
 def test_the_worker_gets_its_grace(plane: Server, agents: Pods, number: signal.Signals) -> None:
     plane.put('jobsets', JOBSET, AT_ONCE)
     # A shell in front, which would not pass a signal on.
-    inner = f'trap "echo saving; sleep 0.3; echo saved; exit 0" {number.name[3:]}; echo working; while :; do sleep 0.05; done'
+    trap = f'trap "echo saving; sleep 0.3; echo saved; exit 0" {number.name[3:]}'
+    inner = f'{trap}; echo working; while :; do sleep 0.05; done'
     agent = agents.start(environment={'WORKER_COMMAND': f"sh -c '{inner}'; true", 'SHELL': '/bin/sh'})
     agent.until_line('working')
 
