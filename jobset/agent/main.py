@@ -157,7 +157,8 @@ class Agent:
             self._barrier = barrier.StartBarrier(self._pod, jobset, opened=lambda: self._lift('all pods are there'))
             self._waits_for = 'all pods that start together to be there'
             self.beside(self._barrier.run)
-        self._barrier.jobset = jobset
+        else:
+            self._barrier.update(jobset, self._server)
 
     def _lift(self, why: str) -> None:
         if not self._lifted.is_set():
