@@ -26,8 +26,9 @@ class StartBarrier:
         self._pod = pod
         self._opened = opened
         self._server = api.Api(pod)
-        self.jobset = jobset
-        """As it is now: its width may change while pods wait."""
+        self._jobset = jobset
+        self._there: set[tuple[str, str, str]] | None = None
+        """The ranks that are there, for the pod that counts them."""
 
     def run(self) -> None:
         own = following.insist(lambda: self._mark(HERE))
@@ -40,14 +41,22 @@ class StartBarrier:
             self._follow({**labels, **leader}, also=leader, kept=_is_open, told=lambda found: any(found.values()))
         self._opened()
 
-    def _group(self) -> groups.Group:
-        return groups.Group(self.jobset['spec'], self._own)
+    def update(self, jobset: Any, server: api.Api) -> None:
+        """Take in a change of the JobSet: its width may change while pods wait. For the thread of ``server``."""
+        self._jobset = jobset
+        if self._there is not None and self._group().is_complete(self._there):
+            self._mark(OPEN, server)
+            self._opened()
 
-    def _mark(self, value: str) -> Any:
-        return self._server.annotate(BARRIER, value, manager='jobset-start-barrier')
+    def _group(self) -> groups.Group:
+        return groups.Group(self._jobset['spec'], self._own)
+
+    def _mark(self, value: str, server: api.Api | None = None) -> Any:
+        return (server or self._server).annotate(BARRIER, value, manager='jobset-start-barrier')
 
     def _counted(self, found: dict[str, Any]) -> bool:
-        if not self._group().is_complete({each for each in found.values() if each}):
+        self._there = {each for each in found.values() if each}
+        if not self._group().is_complete(self._there):
             return False
         self._mark(OPEN)
         return True

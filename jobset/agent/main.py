@@ -67,6 +67,8 @@ class Agent:
             telling.tell(f'still waiting for {self._waits_for}')
         if self._worker:
             code = self._worker.run(self._leaving)
+            if self._ending:
+                self._worker.wait_for_the_rest()
             self.leave(128 + self._ending if self._ending else code, f'the worker has ended with {code}')
         while True:
             signal.pause()
@@ -155,7 +157,8 @@ class Agent:
             self._barrier = barrier.StartBarrier(self._pod, jobset, opened=lambda: self._lift('all pods are there'))
             self._waits_for = 'all pods that start together to be there'
             self.beside(self._barrier.run)
-        self._barrier.jobset = jobset
+        else:
+            self._barrier.update(jobset, self._server)
 
     def _lift(self, why: str) -> None:
         if not self._lifted.is_set():

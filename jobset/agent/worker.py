@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 
 from jobset.agent import telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from threading import Lock
+
+
+LOOK_SECONDS = 0.05
+"""How often it is looked whether anything is left."""
 
 
 class Worker:
@@ -46,6 +51,16 @@ class Worker:
             if process == self._process:
                 return os.WEXITSTATUS(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
 
+    def wait_for_the_rest(self) -> None:
+        """Wait until nothing is left of it: a shell in front may have ended before what it has started."""
+        while _send(self._process, 0):
+            time.sleep(LOOK_SECONDS)
+            try:
+                while os.waitpid(-1, os.WNOHANG)[0]:
+                    pass
+            except ChildProcessError:
+                pass  # the others are somebody else's to bury
+
     def pass_on(self, number: int) -> None:
         """Send a signal to it; for signal handlers."""
         if not self._process:
@@ -59,8 +74,10 @@ class Worker:
             _send(self._process, signal.SIGKILL)
 
 
-def _send(group: int, number: int) -> None:
+def _send(group: int, number: int) -> bool:
+    """Whether there was anybody to take it."""
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
-        pass  # it has ended
+        return False
+    return True

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,7 +31,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def jobset(*, strategy: str | None = 'InPlaceRestart', annotations: Mapping[str, str] = {}, **spec: Any) -> Json:  # noqa: B006
+def jobset(*, strategy: str | None = 'InPlaceRestart', annotations: Mapping[str, str] = {}, **spec: Any) -> Json:
     policy = {'failurePolicy': {'restartStrategy': strategy, 'maxRestarts': 9}} if strategy else {}
     return {'metadata': {'annotations': dict(annotations)}, 'spec': policy | spec, 'status': {}}
 
@@ -53,8 +53,9 @@ def pod(*, rules: list[Json] | None = None, **labels: str) -> Json:
 class Agent:
     """One run of the agent."""
 
-    def __init__(self, process: subprocess.Popen[str], port: int) -> None:
+    def __init__(self, process: subprocess.Popen[str], port: int, said: Callable[[str], None]) -> None:
         self.process = process
+        self._said = said
         self.port = port
         self.lines: list[str] = []
         self._changed = threading.Condition()
@@ -67,6 +68,7 @@ class Agent:
             with self._changed:
                 self.lines.append(line.rstrip('\n'))
                 self._changed.notify_all()
+            self._said(line.rstrip('\n'))
         with self._changed:
             self._is_over = True
             self._changed.notify_all()
@@ -115,7 +117,8 @@ class Pods:
         name: str = 'pod-0',
         *arguments: str,
         python: str = sys.executable,
-        environment: Mapping[str, str | None] = {},  # noqa: B006
+        environment: Mapping[str, str | None] = {},
+        said: Callable[[str], None] = lambda line: None,
     ) -> Agent:
         port = free_port()
         own = not arguments and 'WORKER_COMMAND' not in environment
@@ -136,7 +139,7 @@ class Pods:
             stderr=subprocess.STDOUT,
             text=True,
         )
-        self._started.append(Agent(process, port))
+        self._started.append(Agent(process, port, said))
         return self._started[-1]
 
     def end(self) -> None:

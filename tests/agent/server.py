@@ -206,7 +206,8 @@ class Server:
         at = 0
         while True:
             with self.changed:
-                self.changed.wait_for(lambda: len(self._events) > at or self.life != life)
+                while len(self._events) == at and self.life == life:
+                    self.changed.wait(SECONDS)
                 news, is_over = self._events[at:], self.life != life
                 at = len(self._events)
             for number, kind, type_, obj in news:
@@ -297,7 +298,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._stream(scripted.events(asked, life))
 
-    def _answer(self, status: int, body: Json, headers: Mapping[str, str] = {}) -> None:  # noqa: B006
+    def _answer(self, status: int, body: Json, headers: Mapping[str, str] = {}) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
         for name, value in {'Content-Length': str(len(data)), **headers}.items():
