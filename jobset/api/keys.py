@@ -43,9 +43,8 @@ DISABLE_IN_PLACE_RESTART: Final = f'{LABELS}/disable-in-place-restart'
 COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 """Kubernetes' own: which of the pods of an Indexed Job a pod is."""
 
-COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 JOB_NAME: Final = 'batch.kubernetes.io/job-name'
-"""What pods of Jobs bear: the index as label and annotation, the name of the Job as label."""
+"""Kubernetes' own: the label of a pod that names its Job."""
 
 PLACEMENT: Final = 'alpha.jobset.sigs.k8s.io'
 EXCLUSIVE_TOPOLOGY: Final = f'{PLACEMENT}/exclusive-topology'
