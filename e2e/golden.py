@@ -95,13 +95,13 @@ def _compare(kubectl: Kubectl, name: str, only: list[str], options: list[str]) -
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
         arguments = ('--disable-webhooks',) if name == 'no-webhooks' else ()
-        port, bundle = controller.free_port(), _certificates(folder)
+        port, bundle = controller.free_port(), certificate(folder)
         changes = {
             'featureGates': GATES[name],
             'webhook': {'host': '127.0.0.1', 'port': port, 'certDir': str(folder)},
         }
         with controller.running(kubectl.kubeconfig, folder, changes=changes, arguments=arguments) as running:
-            with _webhooks(kubectl, port, bundle) if name != 'no-webhooks' else contextlib.nullcontext():
+            with webhooks(kubectl, port, bundle) if name != 'no-webhooks' else contextlib.nullcontext():
                 command = [sys.executable, str(CORPUS / 'tools' / 'golden.py'), 'compare']
                 command += ['--kubeconfig', kubectl.kubeconfig, '--golden', str(CORPUS)]
                 command += ['--differences', str(CORPUS / 'differences.yaml'), '--parallel', PARALLEL]
@@ -123,7 +123,7 @@ def cases(configuration: str, only: list[str]) -> list[str]:
     ]
 
 
-def _certificates(folder: pathlib.Path) -> bytes:
+def certificate(folder: pathlib.Path) -> bytes:
     """Write a serving certificate for the loopback address; returns the authority that signed it."""
     bundle = certificates.renew(
         None,
@@ -137,7 +137,7 @@ def _certificates(folder: pathlib.Path) -> bytes:
 
 
 @contextlib.contextmanager
-def _webhooks(kubectl: Kubectl, port: int, authority: bytes) -> Iterator[None]:
+def webhooks(kubectl: Kubectl, port: int, authority: bytes) -> Iterator[None]:
     """The webhook configurations of the manifests, called by address, for the length of the block."""
     rendered = render_webhooks(kubectl, f'https://localhost:{port}', authority)
     kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', stdin=json.dumps(rendered))

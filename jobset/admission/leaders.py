@@ -108,7 +108,7 @@ class Leaders:
 
     async def domain(self, node: str, topology: str) -> str:
         """The value of a node's label. What is not there is looked for anew."""
-        labels = await self._labels_of(node, younger_than=self._patience.domain)
+        labels = self._labels.known(node, younger_than=self._patience.domain) or {}
         if topology not in labels:
             labels = await self._labels_of(node)
         if topology not in labels:
@@ -133,9 +133,9 @@ class Leaders:
                 self._cache.observe(pod)
         return candidates
 
-    async def _labels_of(self, node: str, *, younger_than: float = 0) -> Mapping[str, str]:
+    async def _labels_of(self, node: str) -> Mapping[str, str]:
         async with self._bounded(f'node {node} of the leader pod'):
-            return await self._labels.get(node, lambda: self._read(node), younger_than=younger_than)
+            return await self._labels.get(node, lambda: self._read(node))
 
     async def _read(self, node: str) -> Mapping[str, str]:
         try:
@@ -195,7 +195,14 @@ class _Answers(Generic[K, T]):
     def __init__(self) -> None:
         self._answers: dict[K, _Answer[T]] = {}
 
-    async def get(self, key: K, ask: Callable[[], Awaitable[T]], *, younger_than: float) -> T:
+    def known(self, key: K, *, younger_than: float) -> T | None:
+        """The last answer, if it came not more than so many seconds ago."""
+        answer = self._answers.get(key)
+        if answer is None or answer.at < asyncio.get_running_loop().time() - younger_than:
+            return None
+        return answer.value
+
+    async def get(self, key: K, ask: Callable[[], Awaitable[T]], *, younger_than: float = 0) -> T:
         """An answer that came after this call, or not more than so many seconds before it."""
         loop = asyncio.get_running_loop()
         since = loop.time() - younger_than
@@ -204,8 +211,6 @@ class _Answers(Generic[K, T]):
             answer = self._answers[key] = _Answer()
             if len(self._answers) > _HELD:
                 del self._answers[next(iter(self._answers))]
-        if answer.value is not None and answer.at >= since:
-            return answer.value
         async with answer.asking:
             if answer.value is None or answer.at < since:
                 answer.value = await ask()

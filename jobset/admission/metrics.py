@@ -1,9 +1,8 @@
 """What the webhook server counts, under controller-runtime's names."""
 
-import contextlib
 import datetime
 import time
-from collections.abc import Iterator
+from typing import Self
 
 import prometheus_client
 
@@ -28,6 +27,7 @@ class Metrics:
             buckets=BUCKETS,
             registry=self.registry,
         )
+        self._routes: dict[str, _Route] = {}
         self._in_flight = prometheus_client.Gauge(
             'controller_runtime_webhook_requests_in_flight',
             'Current number of admission requests being served.',
@@ -53,18 +53,15 @@ class Metrics:
         del host, seconds
         self._asked.labels(code, method).inc()
 
-    @contextlib.contextmanager
-    def served(self, webhook: str) -> Iterator['Outcome']:
+    def served(self, webhook: str) -> 'Outcome':
         """Counts one request; the block sets the code."""
-        outcome = Outcome()
-        started = time.perf_counter()
-        self._in_flight.labels(webhook).inc()
-        try:
-            yield outcome
-        finally:
-            self._in_flight.labels(webhook).dec()
-            self._latency.labels(webhook).observe(time.perf_counter() - started)
-            self._requests.labels(webhook, str(outcome.code)).inc()
+        return Outcome(self._routes.get(webhook) or self._route(webhook))
+
+    def _route(self, webhook: str) -> '_Route':
+        # Looking up labels takes longer than counting: it is done once for each webhook.
+        route = self._routes[webhook] = _Route(self._latency.labels(webhook), self._requests, webhook)
+        self._in_flight.labels(webhook).set_function(lambda: route.in_flight)
+        return route
 
     def certificate_expires(self, at: datetime.datetime) -> None:
         """Tell of the certificate that is shown now; ``at`` is aware."""
@@ -75,7 +72,45 @@ class Metrics:
         return prometheus_client.generate_latest(self.registry)
 
 
-class Outcome:
-    """The HTTP status that a request was answered with; an exception is a 500."""
+class _Route:
+    """The counters of one webhook."""
 
-    code: int = 500
+    def __init__(
+        self,
+        latency: prometheus_client.Histogram,
+        requests: prometheus_client.Counter,
+        webhook: str,
+    ) -> None:
+        self.latency = latency
+        self.in_flight = 0
+        self._requests = requests
+        self._webhook = webhook
+        self._by_code: dict[int, prometheus_client.Counter] = {}
+
+    def answered(self, code: int) -> None:
+        counter = self._by_code.get(code)
+        if counter is None:
+            counter = self._by_code[code] = self._requests.labels(self._webhook, str(code))
+        counter.inc()
+
+
+class Outcome:
+    """One request while it is answered, and the HTTP status that it is answered with; an exception is a 500."""
+
+    __slots__ = ('_route', '_started', 'code')
+
+    def __init__(self, route: _Route) -> None:
+        self.code = 500
+        self._route = route
+        self._started = 0.0
+
+    def __enter__(self) -> Self:
+        self._route.in_flight += 1
+        self._started = time.perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        route = self._route
+        route.in_flight -= 1
+        route.latency.observe(time.perf_counter() - self._started)
+        route.answered(self.code)
