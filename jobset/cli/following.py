@@ -96,7 +96,7 @@ class Follower:
                 self._tell()
 
     async def _logs(self) -> None:
-        everything = lines.Wanted(initial=True)
+        everything = lines.Wanted(initial=True, earlier=True)
         told = self._jobsets.log_lines(self.ending.name, follow=True, wanted=everything, namespace=self._namespace)
         async with contextlib.aclosing(told):
             async for line in told:

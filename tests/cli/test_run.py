@@ -233,3 +233,22 @@ def test_initial_containers_are_heard_too(runner: Runner) -> None:
         '[main-0-0 first] before',
         '[main-0-0 main] then',
     ]
+
+
+@pytest.mark.parametrize(('action', 'runs'), [('Restart', 2), ('RestartAllContainers', 4)])
+def test_every_line_of_every_run_is_shown_once_and_in_order(runner: Runner, action: str, runs: int) -> None:
+    count = 'echo x >> /v/runs; n=$(wc -l < /v/runs); echo run $n line 1; echo run $n line 2; '
+    initial = {'name': 'first', 'image': 'sh', 'command': ['sh', '-c', 'echo up']}
+    pod = {'volumes': [{'name': 'v', 'emptyDir': {}}], 'initContainers': [initial]}
+    restarting = jobset('again', replicated('main', f'{count} [ $n = {runs} ] || exit 42', **pod))
+    (container,) = restarting['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']['containers']
+    rule = {'action': action, 'exitCodes': {'operator': 'In', 'values': [42]}}
+    container |= {'restartPolicy': 'Never', 'restartPolicyRules': [rule]}
+    container['volumeMounts'] = [{'name': 'v', 'mountPath': '/v'}]
+
+    code, output, errors = runner.run(runner.file(restarting))
+
+    assert (code, errors) == (0, '')
+    shown = [line for line in news(output) if line.startswith('[main-0-0 main]')]
+    assert shown == [f'[main-0-0 main] run {run} line {line}' for run in range(1, runs + 1) for line in (1, 2)]
+    assert news(output).count('[main-0-0 first] up') == (1 if action == 'Restart' else runs)
