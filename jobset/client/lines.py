@@ -64,6 +64,8 @@ async def _follow(
         async with following as states:
             is_first = True
             async for family in states:
+                if is_first and (gone := _gone(family, wanted)):
+                    await queue.put(Note(name, gone))
                 for pod in family.pods:
                     readers.see(pod, is_first=is_first)
                 is_first = False
@@ -172,6 +174,17 @@ class _Reader:
             return f'the log of {what} cannot be read: its node keeps those of the last two'
         self._next += 1
         return reading.Run(self.container, is_previous=number == self._last - 1, is_part=is_part)
+
+
+def _gone(family: Family, wanted: Wanted) -> str:
+    """What there was before we began to look on, and cannot be read any more; empty when there was nothing."""
+    here = {pod.attempt for pod in family.pods}
+    there_were = range(family.jobset.status.restarts)
+    gone = [str(attempt) for attempt in there_were if attempt not in here and wanted.attempt in (None, attempt)]
+    if not gone:
+        return ''
+    which = f'attempt {gone[0]} is' if len(gone) == 1 else f'attempts {gone[0]} to {gone[-1]} are'
+    return f'{which} over, and the pods are gone with what they have written'
 
 
 def _readable(pod: observed.Pod, wanted: Wanted) -> Iterator[runs.Begun]:

@@ -370,3 +370,19 @@ async def test_after_the_end_of_the_jobset_its_pods_are_asked_for_once_more(now:
 )
 def test_the_last_run_that_has_begun(status: dict[str, Any], last: int) -> None:
     assert runs.last_begun(msgspec.convert(status, observed.ContainerStatus)) == last
+
+
+@pytest.mark.parametrize(
+    ('restarts', 'wanted', 'notes'),
+    [
+        (0, {}, []),
+        (1, {}, ['attempt 0 is over, and the pods are gone with what they have written']),
+        (3, {}, ['attempts 0 to 2 are over, and the pods are gone with what they have written']),
+        (3, {'attempt': 3}, []),
+    ],
+)
+@timed
+async def test_attempts_that_were_over_before_are_named(restarts: int, wanted: dict[str, Any], notes: list[str]) -> None:
+    obj = facts.jobset(facts.group('train'), status=FINISHED | {'restarts': restarts})
+    found = await read(fakes.Cluster(obj), follow=True, **wanted)
+    assert found == [Note('js', note) for note in notes]
