@@ -6,12 +6,13 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Final
 
-from jobset.cli import failures, progress, views
+from jobset.cli import ends, failures, progress, views
 from jobset.cli.progress import Line, Tone
 from jobset.client import lines, summaries, together
 from jobset.client.families import Family
 from jobset.client.jobsets import Jobsets
 from jobset.core import conditions
+from jobset.kube import errors
 
 QUIET_SECONDS: Final = 5
 """Silence after which the rest of the logs is no longer waited for, once the JobSet has ended."""
@@ -27,14 +28,17 @@ class Ending:
 
     text: str = ''
     restarts: int = 0
-    failures: list[progress.Failure] = field(default_factory=list)
+    failures: list[ends.Failure] = field(default_factory=list)
+    cause: ends.Failure | None = None
+    """The one that ended the JobSet."""
 
     @property
     def exit_code(self) -> int:
-        """That of the run: of the container that failed first, where the JobSet has failed."""
+        """That of the run: of the container whose failure ended the JobSet, where it has failed."""
         if self.state == conditions.COMPLETED:
             return 0
-        return next((each.exit_code for each in self.failures if 0 < each.exit_code < 256), failures.FAILED)
+        code = self.cause.exit_code if self.cause is not None else 0
+        return code if 0 < code < 256 else failures.FAILED
 
 
 class Follower:
@@ -59,7 +63,12 @@ class Follower:
         async with together.beside([self._logs(), self._look_again()]):
             await self._until_end()
             await self._drain()
+        # Statuses of pods, and events about them, may be told later than the end that they have brought about.
+        with contextlib.suppress(errors.ApiError):
+            self._last = await self._jobsets.family(self.ending.name, namespace=self._namespace)
         self._tell()
+        if self._last is not None:
+            self.ending.cause = ends.deciding(self._last, self.ending.failures)
 
     def give_up(self) -> None:
         """The time is over: say what it still waits for."""
@@ -96,7 +105,7 @@ class Follower:
                 self._tell()
 
     async def _logs(self) -> None:
-        everything = lines.Wanted(initial=True)
+        everything = lines.Wanted(initial=True, earlier=True)
         told = self._jobsets.log_lines(self.ending.name, follow=True, wanted=everything, namespace=self._namespace)
         async with contextlib.aclosing(told):
             async for line in told:

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from jobset.api import types
-from jobset.client import observed, waits
+from jobset.cli import ends
+from jobset.client import waits
 from jobset.client.families import Family
 from jobset.core import conditions
 
 STATES: Final = {'Pending': 'starting', 'Running': 'running', 'Succeeded': 'done', 'Failed': 'failed'}
 """Phases of pods in words, in the order in which they are shown."""
-
-PLAIN_REASON: Final = 'Error'
-"""The reason that a kubelet gives for a program that ended by itself, which says nothing more."""
 
 _TOLD_WAITS: Final = frozenset({waits.Kind.UNSCHEDULABLE, waits.Kind.CONFIG, waits.Kind.VOLUME, waits.Kind.TROUBLE})
 PATIENCE: Final = 2.0
@@ -45,38 +43,19 @@ class Line:
     tone: Tone = Tone.PLAIN
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """One run of a container that ended badly."""
-
-    rank: str
-    pod: str
-    container: str
-    exit_code: int
-    reason: str
-    message: str
-
-    def __str__(self) -> str:
-        text = f'exit code {self.exit_code}'
-        if self.reason and self.reason != PLAIN_REASON:
-            text += f' ({self.reason})'
-        return f'{text}: {self.message}' if self.message else text
-
-
 class Progress:
     """One JobSet, as far as it has been told of."""
 
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._waits: dict[waits.Wait, float] = {}
-        self.failures: list[Failure] = []
+        self.failures: list[ends.Failure] = []
         """All bad ends, in the order in which they were seen."""
 
     def look(self, family: Family, *, at: float) -> Iterator[Line]:
         """The lines for what is new ``at`` so many seconds; to be asked again now and then without a change."""
         yield from self._conditions(family)
-        for pod in family.pods:
-            yield from self._failures(pod)
+        yield from self._failures(family)
         for wait in self._long_waits(family, at):
             if self._is_news(f'wait/{wait.who}', wait.text):
                 yield Line(wait.who or family.name, wait.text, Tone.NOTE)
@@ -95,19 +74,9 @@ class Progress:
             if condition.is_true:
                 yield _condition_line(family.name, condition)
 
-    def _failures(self, pod: observed.Pod) -> Iterator[Line]:
-        for status in pod.containers:
-            # A container that has been started anew shows the end of the run before.
-            runs = ((0, status.state), (1, status.last_state))
-            for back, state in runs:
-                ended = state.terminated
-                if ended is None or not ended.exit_code:
-                    continue
-                run = status.restart_count - back
-                if not self._is_news(f'end/{pod.metadata.uid}/{status.name}/{run}', 'told'):
-                    continue
-                message = ended.message.strip()
-                failure = Failure(pod.rank, pod.metadata.name, status.name, ended.exit_code, ended.reason, message)
+    def _failures(self, family: Family) -> Iterator[Line]:
+        for key, failure in ends.of(family):
+            if self._is_news(key, 'told'):
                 self.failures.append(failure)
                 yield Line(failure.rank, str(failure), Tone.BAD)
 

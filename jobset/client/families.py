@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
@@ -86,11 +86,11 @@ async def read(source: client.Client, namespace: str, name: str, *, with_events:
         _groups(source, jobset),
         events(source, namespace, kin.of(jobset)) if with_events else _nothing(),
     ]
-    jobs, pods, services, claims, groups, found = await together.all_of(parts)
+    jobs, made, services, claims, groups, found = await together.all_of(parts)
     family = Family(
         jobset=jobset,
         jobs=jobs,
-        pods=pods,
+        pods=made,
         services=services,
         claims=claims,
         groups=groups,
@@ -98,6 +98,11 @@ async def read(source: client.Client, namespace: str, name: str, *, with_events:
         suspender=_suspender(owned),
     )
     return _in_order(family)
+
+
+async def pods(source: client.Client, namespace: str, name: str) -> list[observed.Pod]:
+    """The pods of a JobSet as they are now."""
+    return await _list(source, requests.PODS, observed.Pod, namespace, selector_of(name))
 
 
 async def events(source: client.Client, namespace: str, of: kin.Kin) -> list[observed.Event]:
@@ -123,14 +128,18 @@ async def following(
     name: str,
     *,
     with_events: bool = True,
+    on_pod: Callable[[observed.Pod], object] | None = None,
 ) -> AsyncIterator[AsyncIterator[Family]]:
     """Follows a JobSet for the length of the block: an iterator of its states, which ends when it is deleted.
 
-    A state that comes while another one is looked at replaces those before it. Raises like :func:`read`.
+    A state that comes while another one is looked at replaces those before it; ``on_pod`` is called with each one of
+    each pod. Raises like :func:`read`.
     """
     first = await read(source, namespace, name, with_events=with_events)
     of = kin.of(first.jobset)
     following = _Following(source, first, of, with_events=with_events)
+    if on_pod is not None:
+        following.tell_pods(on_pod)
     async with together.beside(one.run() for one in following.informers):
         yield following.states()
 
@@ -160,6 +169,14 @@ class _Following:
             self.informers.append(self._events)
         for one in self.informers:
             one.subscribe(self._note)
+
+    def tell_pods(self, on_pod: Callable[[observed.Pod], object]) -> None:
+        def tell(old: observed.Pod | None, new: observed.Pod | None) -> None:
+            del old
+            if new is not None:
+                on_pod(new)
+
+        self._pods.subscribe(tell)
 
     async def states(self) -> AsyncIterator[Family]:
         yield self._first

@@ -1,128 +1,34 @@
 """The logs of all pods of a JobSet as one stream of lines, each with the rank that it comes from."""
 
 import asyncio
-import urllib.parse
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from typing import Final
 
-from jobset.client import families, observed, together
+from jobset.client import families, observed, reading, runs, together
 from jobset.client.families import Family
-from jobset.kube import client, errors, requests
+from jobset.client.reading import Line, Note, Put, Wanted
+from jobset.client.runs import Container
+from jobset.kube import client, errors
 
-IDLE_SECONDS: Final = 3600
-"""Silence after which a log that is followed is asked for anew: programs may be quiet for long."""
-
-READ_SECONDS: Final = 60
-"""Silence after which a log that is only read is given up."""
-
-RETRY_SECONDS: Final = 1.0
-"""Seconds before a log that was cut is taken up again."""
-
-LONGEST: Final = 1 << 20
-"""Bytes of one line; what goes on longer is cut into pieces of this size."""
-
-MOST_FAILURES: Final = 10
-"""Cuts of one log without a new line between them, after which it is given up."""
+__all__ = ['Line', 'Note', 'Wanted', 'follow', 'read', 'tail']
 
 QUEUE: Final = 1000
 """Lines that may wait for their reader, before the pods' streams have to."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Wanted:
-    """Which logs, and which part of them."""
-
-    replicated_jobs: frozenset[str] = frozenset()
-    """All of them, when empty."""
-
-    job_index: int | None = None
-    pod_index: int | None = None
-    container: str = ''
-    """The containers, when empty; the initial ones only with ``initial``."""
-
-    initial: bool = False
-    """Whether initial containers and sidecars are among those meant."""
-
-    attempt: int | None = None
-    """The attempts that there are, when None."""
-
-    previous: bool = False
-    """The logs of the containers before their last restart."""
-
-    tail: int | None = None
-    since_seconds: int | None = None
-    at_once: int = 128
-    """Logs that are read at a time. Each one is a connection to a node."""
-
-    def takes(self, pod: observed.Pod) -> bool:
-        """Whether the pod is one of those meant."""
-        return (
-            (not self.replicated_jobs or pod.replicated_job in self.replicated_jobs)
-            and self.job_index in (None, pod.job_index)
-            and self.pod_index in (None, pod.index)
-            and self.attempt in (None, pod.attempt)
-        )
-
-    def containers(self, pod: observed.Pod) -> list[str]:
-        """The names of the containers to read from."""
-        names = [container.name for container in pod.spec.containers]
-        initial = [container.name for container in pod.spec.init_containers or ()]
-        if not self.container:
-            return [*initial, *names] if self.initial else names
-        return [name for name in (*initial, *names) if name == self.container]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line of a log."""
-
-    rank: str
-    """``train-0-1``, with the container where a pod has several."""
-
-    attempt: int
-    time: str
-    """As the node has written it."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """Something about the logs themselves: a log that cannot be read."""
-
-    rank: str
-    text: str
-
-
-Put = Callable[[Line | Note], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """One run of one container."""
-
-    namespace: str
-    pod: str
-    uid: str
-    container: str
-    run: int
-    rank: str
-    attempt: int
-
-
 async def read(source: client.Client, family: Family, wanted: Wanted) -> AsyncGenerator[Line | Note, None]:
     """The logs as they are now: pod after pod, in the order of the spec; several are fetched ahead."""
-    runs = list(_sources(family.pods, wanted))
-    queues = [asyncio.Queue[Line | Note | None](QUEUE) for _ in runs]
+    found = [each.container for pod in family.pods if wanted.takes(pod) for each in _readable(pod, wanted)]
+    queues = [asyncio.Queue[Line | Note | None](QUEUE) for _ in found]
     slots = asyncio.Semaphore(wanted.at_once)
 
-    async def fetch(run: _Source, queue: asyncio.Queue[Line | Note | None]) -> None:
+    async def fetch(container: Container, queue: asyncio.Queue[Line | Note | None]) -> None:
         async with slots:
-            await _deliver(source, run, wanted, queue.put, follow=False)
+            run = reading.Run(container, is_previous=wanted.previous, is_part=True)
+            await reading.deliver(source, run, wanted, reading.Place(), queue.put, follow=False)
         await queue.put(None)
 
-    async with together.beside(fetch(run, queue) for run, queue in zip(runs, queues, strict=True)):
+    async with together.beside(fetch(one, queue) for one, queue in zip(found, queues, strict=True)):
         for queue in queues:
             while (line := await queue.get()) is not None:
                 yield line
@@ -134,7 +40,10 @@ async def follow(
     name: str,
     wanted: Wanted,
 ) -> AsyncGenerator[Line | Note, None]:
-    """The logs as they come, of all pods that come, until the JobSet has ended or is gone and all has been read."""
+    """The logs as they come, of all pods that come, until the JobSet has ended or is gone and all has been read.
+
+    All runs of a container are read, one after another, from the present one of those that there are at the start.
+    """
     queue: asyncio.Queue[Line | Note | None] = asyncio.Queue(QUEUE)
     async with together.beside([_follow(source, namespace, name, wanted, queue)]):
         while (line := await queue.get()) is not None:
@@ -148,157 +57,148 @@ async def _follow(
     wanted: Wanted,
     queue: asyncio.Queue[Line | Note | None],
 ) -> None:
-    known: set[_Source] = set()
-    slots = asyncio.Semaphore(wanted.at_once)
-
-    async def fetch(run: _Source) -> None:
-        if slots.locked():
-            await queue.put(Note(run.rank, f'more than {wanted.at_once} logs at once: waits for another one to end'))
-        async with slots:
-            await _deliver(source, run, wanted, queue.put, follow=True)
-
-    async with (
-        families.following(source, namespace, name, with_events=False) as states,
-        asyncio.TaskGroup() as group,
-    ):
-        async for family in states:
-            for run in _sources(family.pods, wanted):
-                if run not in known:
-                    known.add(run)
-                    group.create_task(fetch(run))
-            if family.jobset.status.terminal_state and all(_has_ended(pod) for pod in family.pods):
-                break
+    async with asyncio.TaskGroup() as group:
+        readers = _Readers(source, wanted, queue.put, group)
+        # Told of each change: a pod that comes and goes in a moment is in none of the states.
+        following = families.following(source, namespace, name, with_events=False, on_pod=readers.see)
+        async with following as states:
+            is_first = True
+            async for family in states:
+                if is_first and (gone := _gone(family, wanted)):
+                    await queue.put(Note(name, gone))
+                for pod in family.pods:
+                    readers.see(pod, is_first=is_first)
+                is_first = False
+                if family.jobset.status.terminal_state and await readers.have_all(namespace, name, family.pods):
+                    break
+        readers.close()
     await queue.put(None)
 
 
-def _sources(pods: Iterable[observed.Pod], wanted: Wanted) -> list[_Source]:
-    """The runs of containers of which there may be something to read."""
-    return [
-        _Source(
-            namespace=pod.metadata.namespace,
-            pod=pod.metadata.name,
-            uid=pod.metadata.uid,
-            container=container,
-            run=status.restart_count,
-            rank=pod.rank if len(wanted.containers(pod)) == 1 else f'{pod.rank} {container}',
-            attempt=pod.attempt,
-        )
-        for pod in pods
-        if wanted.takes(pod)
-        for container in wanted.containers(pod)
-        if (status := next((one for one in pod.containers if one.name == container), None)) is not None
-        and (status.state.waiting is None or (wanted.previous and status.restart_count))
-    ]
+class _Readers:
+    """One reader for each container that has been seen to run, which reads its runs in their order."""
+
+    def __init__(self, source: client.Client, wanted: Wanted, put: Put, group: asyncio.TaskGroup) -> None:
+        self._source = source
+        self._wanted = wanted
+        self._put = put
+        self._group = group
+        self._slots = asyncio.Semaphore(wanted.at_once)
+        self._readers: dict[Container, _Reader] = {}
+
+    def see(self, pod: observed.Pod, *, is_first: bool = False) -> None:
+        """Takes a state of a pod; of those that are the first ones, the present runs are wanted."""
+        if not self._wanted.takes(pod):
+            return
+        for each in runs.begun(pod, self._wanted.containers(pod)):
+            reader = self._readers.get(each.container)
+            if reader is None:
+                is_part = is_first and not self._wanted.earlier
+                first = each.last if is_part else 0
+                reader = self._readers[each.container] = _Reader(each.container, first=first, is_part=is_part)
+                self._group.create_task(self._read(reader))
+            reader.see(each)
+
+    async def have_all(self, namespace: str, name: str, pods: Sequence[observed.Pod]) -> bool:
+        """Whether these pods, now that the JobSet has ended, will bring nothing that has not been seen.
+
+        Changes of pods may be told later than those of the JobSet, so what there is is asked for once more.
+        """
+        if not all(map(_has_ended, pods)):
+            return False
+        now = await families.pods(self._source, namespace, name)
+        for pod in now:
+            self.see(pod)
+        # Those that are gone since have told of their last runs before they went; that news is yet to come.
+        uids = {pod.metadata.uid for pod in now}
+        return all(map(_has_ended, now)) and all(pod.metadata.uid in uids for pod in pods)
+
+    def close(self) -> None:
+        """Nothing more comes: each reader ends with the last run that has been seen."""
+        for reader in self._readers.values():
+            reader.close()
+
+    async def _read(self, reader: '_Reader') -> None:
+        rank = reader.container.rank
+        is_told = False
+        while (run := await reader.next()) is not None:
+            if isinstance(run, str):
+                await self._put(Note(rank, run))
+                continue
+            if self._slots.locked() and not is_told:
+                is_told = True
+                text = f'more than {self._wanted.at_once} logs at once: waits for another one to end'
+                await self._put(Note(rank, text))
+            async with self._slots:
+                await reading.deliver(self._source, run, self._wanted, reader.place, self._put, follow=True)
+
+
+class _Reader:
+    """Which run of a container is to be read next."""
+
+    def __init__(self, container: Container, *, first: int, is_part: bool) -> None:
+        self.container = container
+        self.place = reading.Place()
+        self._is_part = is_part
+        self._next = first
+        self._last = -1
+        self._is_kept = False
+        self._is_closed = False
+        self._news = asyncio.Event()
+
+    def see(self, begun: runs.Begun) -> None:
+        self._last = max(self._last, begun.last)
+        self._is_kept = self._is_kept or begun.is_kept
+        self._news.set()
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._news.set()
+
+    async def next(self) -> 'reading.Run | str | None':
+        """The next run, once it has begun; or why some cannot be read; None after the last one."""
+        while self._next > self._last:
+            if self._is_closed:
+                return None
+            self._news.clear()
+            await self._news.wait()
+        number = self._next
+        is_part, self._is_part = self._is_part, False
+        if self._is_kept:
+            self._next += 1
+            self.place = reading.Place()
+            return reading.Run(self.container, number, is_part=is_part)
+        if number < self._last - 1:
+            self._next = self._last - 1
+            what = f'run {number}' if number == self._last - 2 else f'runs {number} to {self._last - 2}'
+            return f'the log of {what} cannot be read: its node keeps those of the last two'
+        self._next += 1
+        return reading.Run(self.container, is_previous=number == self._last - 1, is_part=is_part)
+
+
+def _gone(family: Family, wanted: Wanted) -> str:
+    """What there was before we began to look on, and cannot be read any more; empty when there was nothing."""
+    here = {pod.attempt for pod in family.pods}
+    there_were = range(family.jobset.status.restarts)
+    gone = [str(attempt) for attempt in there_were if attempt not in here and wanted.attempt in (None, attempt)]
+    if not gone:
+        return ''
+    which = f'attempt {gone[0]} is' if len(gone) == 1 else f'attempts {gone[0]} to {gone[-1]} are'
+    return f'{which} over, and the pods are gone with what they have written'
+
+
+def _readable(pod: observed.Pod, wanted: Wanted) -> Iterator[runs.Begun]:
+    """The containers of which there may be something to read now."""
+    for each in runs.begun(pod, wanted.containers(pod)):
+        status = next(one for one in pod.containers if one.name == each.container.name)
+        if status.state.waiting is None or (wanted.previous and status.restart_count):
+            yield each
 
 
 def _has_ended(pod: observed.Pod) -> bool:
     if pod.is_over or pod.metadata.deletion_timestamp:
         return True
     return all(status.state.running is None for status in pod.containers)
-
-
-class _Place:
-    """How far a log has been read, so that taking it up again neither loses a line nor tells one twice.
-
-    Several lines may have the same time: a node that reads many at once stamps them together.
-    """
-
-    def __init__(self) -> None:
-        self._last = ('', '')
-        self._count = 0
-        """Lines of that time that have been read."""
-
-        self._skipped = 0
-        self._is_behind = False
-
-    def resume(self) -> None:
-        """The log is read from about the last time on."""
-        self._is_behind = bool(self._count)
-        self._skipped = 0
-
-    def has_been(self, time: str) -> bool:
-        """Whether the next line, of this time, was read before."""
-        at = _sortable(time)
-        if self._is_behind:
-            if at < self._last:
-                return True
-            if at == self._last and self._skipped < self._count:
-                self._skipped += 1
-                return True
-            self._is_behind = False
-        self._count = self._count + 1 if at == self._last else 1
-        self._last = at
-        return False
-
-
-async def _deliver(source: client.Client, run: _Source, wanted: Wanted, put: Put, *, follow: bool) -> None:
-    """All lines of one run; a log that is followed is taken up again where it was cut."""
-    last = ''
-    failures = 0
-    place = _Place()
-    while True:
-        place.resume()
-        try:
-            async for line in _lines(source, _request(run, wanted, follow=follow, since=last), follow=follow):
-                time, _, text = line.partition(' ')
-                if place.has_been(time):
-                    continue
-                last, failures = time, 0
-                await put(Line(run.rank, run.attempt, time, text))
-        except errors.NotFound as error:
-            # The pod is gone, and what could be read has been; or the node was never there.
-            if not last:
-                await put(Note(run.rank, f'its log cannot be read: {error.message}'))
-            return
-        except errors.RetryLater as error:
-            failures += 1
-            if not follow or failures == MOST_FAILURES:
-                await put(Note(run.rank, f'its log cannot be read: {error.message}'))
-                return
-            await asyncio.sleep(RETRY_SECONDS)
-        except errors.ApiError as error:
-            await put(Note(run.rank, f'its log cannot be read: {error.message}'))
-            return
-        else:
-            return
-
-
-async def _lines(source: client.Client, request: requests.Request, *, follow: bool) -> AsyncIterator[str]:
-    rest = b''
-    async with source.stream(request, idle_timeout=IDLE_SECONDS if follow else READ_SECONDS) as content:
-        while piece := await content.readany():
-            *whole, rest = (rest + piece).split(b'\n')
-            for line in whole:
-                yield line.decode(errors='replace').rstrip('\r')
-            while len(rest) > LONGEST:
-                # A time stamp stands before what was written at that time, and no second one in the middle.
-                yield rest[:LONGEST].decode(errors='replace')
-                rest = rest.partition(b' ')[0] + b' ' + rest[LONGEST:]
-    if rest:
-        yield rest.decode(errors='replace')
-
-
-def _request(run: _Source, wanted: Wanted, *, follow: bool, since: str) -> requests.Request:
-    parameters: dict[str, str] = {'container': run.container, 'timestamps': 'true'}
-    if follow:
-        parameters['follow'] = 'true'
-    if wanted.previous:
-        parameters['previous'] = 'true'
-    if since:
-        parameters['sinceTime'] = since
-    else:
-        if wanted.tail is not None:
-            parameters['tailLines'] = str(wanted.tail)
-        if wanted.since_seconds is not None:
-            parameters['sinceSeconds'] = str(wanted.since_seconds)
-    path = requests.PODS.subresource(run.namespace, run.pod, 'log')
-    return requests.Request('GET', path, urllib.parse.urlencode(parameters))
-
-
-def _sortable(time: str) -> tuple[str, str]:
-    """A time of which some nodes leave the last zeros away."""
-    seconds, _, fraction = time.rstrip('Z').partition('.')
-    return seconds, fraction.ljust(9, '0')
 
 
 async def tail(
@@ -310,9 +210,12 @@ async def tail(
     previous: bool = False,
 ) -> list[str]:
     """The last lines of a container, or of its run before, without times; none where they cannot be had."""
-    run = _Source(pod.metadata.namespace, pod.metadata.name, pod.metadata.uid, container, 0, pod.rank, pod.attempt)
-    request = _request(run, Wanted(tail=lines, previous=previous), follow=False, since='')
+    meta = pod.metadata
+    of = Container(meta.namespace, meta.name, meta.uid, container, pod.rank, pod.attempt)
+    request = reading.request_of(
+        reading.Run(of, is_previous=previous, is_part=True), Wanted(tail=lines), follow=False, since=''
+    )
     try:
-        return [line.partition(' ')[2] async for line in _lines(source, request, follow=False)]
+        return [line.partition(' ')[2] async for line in reading.lines(source, request, follow=False)]
     except errors.ApiError:
         return []

@@ -84,6 +84,7 @@ class Running(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
 class Terminated(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """How a container ended."""
 
+    container_id: str = msgspec.field(default='', name='containerID')
     exit_code: int = 0
     signal: int = 0
     reason: str = ''
@@ -106,6 +107,7 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel')
     name: str
     ready: bool = False
     restart_count: int = 0
+    container_id: str = msgspec.field(default='', name='containerID')
     state: State = State()
     last_state: State = State()
 

@@ -233,3 +233,69 @@ def test_initial_containers_are_heard_too(runner: Runner) -> None:
         '[main-0-0 first] before',
         '[main-0-0 main] then',
     ]
+
+
+@pytest.mark.parametrize(('action', 'runs'), [('Restart', 2), ('RestartAllContainers', 4)])
+def test_every_line_of_every_run_is_shown_once_and_in_order(runner: Runner, action: str, runs: int) -> None:
+    count = 'echo x >> /v/runs; n=$(wc -l < /v/runs); echo run $n line 1; echo run $n line 2; '
+    initial = {'name': 'first', 'image': 'sh', 'command': ['sh', '-c', 'echo up']}
+    pod: Object = {'volumes': [{'name': 'v', 'emptyDir': {}}], 'initContainers': [initial]}
+    restarting = jobset('again', replicated('main', f'{count} [ $n = {runs} ] || exit 42', **pod))
+    (container,) = restarting['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']['containers']
+    rule = {'action': action, 'exitCodes': {'operator': 'In', 'values': [42]}}
+    container |= {'restartPolicy': 'Never', 'restartPolicyRules': [rule]}
+    container['volumeMounts'] = [{'name': 'v', 'mountPath': '/v'}]
+
+    code, output, errors = runner.run(runner.file(restarting))
+
+    assert (code, errors) == (0, '')
+    shown = [line for line in news(output) if line.startswith('[main-0-0 main]')]
+    assert shown == [f'[main-0-0 main] run {run} line {line}' for run in range(1, runs + 1) for line in (1, 2)]
+    assert news(output).count('[main-0-0 first] up') == (1 if action == 'Restart' else runs)
+
+
+def summary(output: str) -> list[str]:
+    """The lines below the last word on the JobSet; pods without the ends of their names."""
+    lines = output.splitlines()
+    first = max(place for place, line in enumerate(lines) if ' after ' in line)
+    return [re.sub(r'-[a-z0-9]{5}(?=[,)])', '', line.strip()) for line in lines[first + 1 : -1]]
+
+
+def test_the_exit_code_is_that_of_the_failure_that_ended_it(runner: Runner) -> None:
+    stopped = replicated('beside', 'echo up; exec sleep 3600')
+    failing = replicated('main', '[ $ATTEMPT = 1 ] && exit 5; sleep 0.5; exit 4')
+    obj = jobset('twice', stopped, failing, failurePolicy={'maxRestarts': 1})
+
+    code, output, _ = runner.run(runner.file(obj))
+
+    assert code == 5
+    assert summary(output) == [
+        'main-0-0: exit code 5 (pod twice-main-0-0, container main, attempt 1)',
+        'main-0-0: exit code 4 (pod twice-main-0-0, container main, attempt 0)',
+    ]
+    assert re.search(r'^twice: Failed after \d+\.\d s, 1 restart: jobset failed', output, re.MULTILINE)
+
+
+def test_a_deadline_is_named_in_the_summary(runner: Runner) -> None:
+    late = jobset('late', replicated('main', 'exec sleep 3600'))
+    late['spec']['replicatedJobs'][0]['template']['spec']['activeDeadlineSeconds'] = 1
+
+    code, output, _ = runner.run(runner.file(late))
+
+    assert code == 1
+    assert summary(output) == [
+        'main-0: DeadlineExceeded: Job was active longer than specified deadline (job late-main-0)'
+    ]
+
+
+def test_a_probe_that_failed_is_named_in_the_summary(runner: Runner) -> None:
+    probed = jobset('probed', replicated('main', 'exec sleep 3600'))
+    (container,) = probed['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']['containers']
+    container['livenessProbe'] = {'exec': {'command': ['false']}, 'failureThreshold': 1, 'periodSeconds': 1}
+
+    code, output, _ = runner.run(runner.file(probed))
+
+    assert code == 143
+    lines = summary(output)
+    assert 'main-0-0: exit code 143 (pod probed-main-0-0, container main)' in lines
+    assert any('failed liveness probe' in line for line in lines)

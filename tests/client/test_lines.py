@@ -3,9 +3,10 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
-from jobset.client import lines
+from jobset.client import lines, observed, reading, runs
 from jobset.client.lines import Line, Note, Wanted
 from jobset.kube import errors
 from tests.client import facts, fakes
@@ -207,7 +208,7 @@ async def test_a_cut_log_goes_on_where_it_ended() -> None:
 async def test_a_log_that_is_cut_again_and_again_is_given_up() -> None:
     pod = facts.pod('train', phase='Succeeded', containers=[facts.ended()])
     cluster = fakes.Cluster(facts.jobset(facts.group('train'), status=FINISHED), pod)
-    for _ in range(lines.MOST_FAILURES):
+    for _ in range(reading.MOST_FAILURES):
         cluster.log(pod, cut())
     assert await read(cluster, follow=True) == [Note('train-0-0', 'its log cannot be read: cut')]
 
@@ -233,7 +234,7 @@ async def test_unknown_jobset() -> None:
 
 
 def test_a_log_that_is_taken_up_again_loses_no_line_and_tells_none_twice() -> None:
-    place = lines._Place()
+    place = reading.Place()
     place.resume()
     assert [place.has_been(time) for time in ('1Z', '2Z', '2Z')] == [False, False, False]
 
@@ -247,3 +248,141 @@ def test_a_log_that_is_taken_up_again_loses_no_line_and_tells_none_twice() -> No
         False,
         False,
     ]
+
+
+def kept(*, restarts: int) -> dict[str, Any]:
+    """A container of a node that keeps the logs of all runs."""
+    return facts.running(restarts=restarts) | {'containerID': 'local://1'}
+
+
+async def followed(cluster: fakes.Cluster, *states: dict[str, Any], **wanted: Any) -> list[str]:
+    """What is followed while a pod goes through some states, all of them within one moment."""
+
+    async def play() -> None:
+        await asyncio.sleep(10)
+        for state in states:
+            cluster.put(state)
+        cluster.drop(states[-1])
+        cluster.put(facts.jobset(facts.group('train'), status=FINISHED))
+
+    playing = asyncio.create_task(play())
+    found = await texts(cluster, follow=True, **wanted)
+    await playing
+    return found
+
+
+@timed
+async def test_all_runs_of_a_moment_are_read_in_their_order() -> None:
+    cluster = fakes.Cluster(facts.jobset(facts.group('train'), status=STARTED))
+    for number in range(4):
+        # That of a later run is there at once, but must not come before its time.
+        cluster.log(facts.pod('train'), 3.0 - number, stamped(number, f'run {number}'))
+
+    found = await followed(
+        cluster,
+        facts.pod('train', containers=[kept(restarts=2)]),
+        facts.pod('train', containers=[kept(restarts=3)]),
+    )
+
+    assert found == [f'train-0-0: run {number}' for number in range(4)]
+    assert [(one['uid'], one['run']) for one in cluster.log_requests] == [
+        ('uid-js-train-0-0-0', str(number)) for number in range(4)
+    ]
+
+
+@timed
+async def test_a_pod_that_comes_and_goes_in_a_moment_is_read() -> None:
+    cluster = fakes.Cluster(facts.jobset(facts.group('train'), status=STARTED))
+    pod = facts.pod('train', phase='Failed', containers=[facts.ended(code=1)])
+    cluster.log(pod, stamped(1, 'short'))
+
+    assert await followed(cluster, pod) == ['train-0-0: short']
+
+
+@timed
+async def test_of_other_nodes_the_last_two_runs_are_read_and_the_others_said_to_be_lost() -> None:
+    cluster = fakes.Cluster(facts.jobset(facts.group('train'), status=STARTED))
+    pod = facts.pod('train', containers=[facts.running(restarts=3)])
+    cluster.log(pod, stamped(1, 'run 2'))
+    cluster.log(pod, stamped(2, 'run 3'))
+
+    assert await followed(cluster, pod) == [
+        'train-0-0: the log of runs 0 to 1 cannot be read: its node keeps those of the last two',
+        'train-0-0: run 2',
+        'train-0-0: run 3',
+    ]
+    assert [one.get('previous') for one in cluster.log_requests] == ['true', None]
+
+
+@timed
+async def test_of_pods_that_are_there_at_the_start_the_present_run_is_read_or_all_are() -> None:
+    for earlier, numbers in ((False, ['2']), (True, ['0', '1', '2'])):
+        pod = facts.pod('train', containers=[kept(restarts=2)])
+        cluster = fakes.Cluster(facts.jobset(facts.group('train'), status=STARTED), pod)
+        for _ in numbers:
+            cluster.log(pod)
+
+        assert await followed(cluster, pod, earlier=earlier) == []
+        assert [one['run'] for one in cluster.log_requests] == numbers
+
+
+@pytest.mark.parametrize(
+    ('now', 'have_all'),
+    [
+        pytest.param([facts.pod('train', phase='Failed', containers=[facts.ended()])], True, id='as it was seen'),
+        pytest.param([facts.pod('train', containers=[facts.running(restarts=1)])], False, id='it runs again'),
+        pytest.param([], False, id='it is gone, and how it went has not been told yet'),
+    ],
+)
+@timed
+async def test_after_the_end_of_the_jobset_its_pods_are_asked_for_once_more(now: list[Any], have_all: bool) -> None:
+    seen = facts.family(
+        facts.jobset(facts.group('train')), pods=[facts.pod('train', containers=[facts.ended(code=1)])]
+    ).pods
+    async with asyncio.TaskGroup() as group:
+        readers = lines._Readers(fakes.Cluster(*now).client(), Wanted(), asyncio.Queue[Any]().put, group)
+
+        assert await readers.have_all('default', 'js', seen) is have_all
+
+        readers.close()
+
+
+@pytest.mark.parametrize(
+    ('status', 'last'),
+    [
+        (facts.waiting('ContainerCreating'), -1),
+        (facts.waiting('ImagePullBackOff'), -1),
+        ({'name': 'main'}, -1),
+        (facts.running(), 0),
+        (facts.running(restarts=2), 2),
+        (facts.ended(), 0),
+        (facts.waiting('CrashLoopBackOff', restarts=2, lastState=facts.ended(code=1)['state']), 2),
+        (facts.waiting('ContainerCreating', restarts=2, lastState=facts.ended(code=1)['state']), 1),
+        (
+            facts.waiting(
+                'RestartingAllContainers',
+                restarts=2,
+                lastState=facts.ended(code=137, reason='RestartingAllContainers')['state'],
+            ),
+            1,
+        ),
+    ],
+)
+def test_the_last_run_that_has_begun(status: dict[str, Any], last: int) -> None:
+    assert runs.last_begun(msgspec.convert(status, observed.ContainerStatus)) == last
+
+
+@pytest.mark.parametrize(
+    ('restarts', 'wanted', 'notes'),
+    [
+        (0, {}, []),
+        (1, {}, ['attempt 0 is over, and the pods are gone with what they have written']),
+        (3, {}, ['attempts 0 to 2 are over, and the pods are gone with what they have written']),
+        (3, {'attempt': 3}, []),
+    ],
+)
+@timed
+async def test_attempts_that_were_over_before_are_named(restarts: int, wanted: dict[str, Any], notes: list[str]) -> None:
+    obj = facts.jobset(facts.group('train'), status=FINISHED | {'restarts': restarts})
+    found = await read(fakes.Cluster(obj), follow=True, **wanted)
+    assert found == [Note('js', note) for note in notes]

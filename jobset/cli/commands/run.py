@@ -57,7 +57,7 @@ def command(
     """Run the JobSets of files on this machine: no Kubernetes, no containers, the same behaviour.
 
     Pods are processes of yours; images are not pulled. The exit code is 0 when all JobSets complete, else that of the
-    container that failed first; 124 after --timeout.
+    container whose failure ended the first one that did not; 124 after --timeout.
     """
     seconds = spans.seconds('--timeout', timeout) if timeout else None
     while True:
@@ -157,12 +157,16 @@ async def _session(
 
 def _sum_up(endings: Sequence[following.Ending], logs: Path, seconds: float) -> None:
     for ending in endings:
-        restarts = f', {ending.restarts} restarts' if ending.restarts else ''
+        count = ending.restarts
+        restarts = f', {count} {"restart" if count == 1 else "restarts"}' if count else ''
         output.write(f'{ending.name}: {ending.state or "not finished"} after {seconds:.1f} s{restarts}: {ending.text}')
-        for failure in ending.failures[:5]:
-            output.write(f'  {failure.rank}: {failure} (pod {failure.pod}, container {failure.container})')
-        if len(ending.failures) > 5:
-            output.write(f'  and {len(ending.failures) - 5} more')
+        # What ended it comes first, and the rest in the order in which it was seen.
+        found = sorted(ending.failures, key=lambda each: each is not ending.cause)
+        for failure in found[:5]:
+            attempt = f', attempt {failure.attempt}' if count else ''
+            output.write(f'  {failure.rank}: {failure} ({failure.where}{attempt})')
+        if len(found) > 5:
+            output.write(f'  and {len(found) - 5} more')
     output.write(f'logs: {logs}')
 
 

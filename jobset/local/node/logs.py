@@ -34,10 +34,15 @@ class Logs:
 
     async def read(self, pod: Object, wanted: Wanted) -> AsyncIterator[bytes]:
         """See :class:`jobset.local.server.logs.LogSource`."""
-        run = _run(pod, wanted)
         meta = objects.metadata(pod)
         where = logfiles.folder(self.folder, namespace=meta['namespace'], pod=meta['name'], uid=meta['uid'])
-        file = logfiles.path(where, wanted.container, run)
+        if wanted.run is None:
+            file = logfiles.path(where, wanted.container, _run(pod, wanted))
+        else:
+            file = logfiles.path(where, wanted.container, wanted.run)
+            if file not in self._writers and not logfiles.parts(file):
+                what = f'run {wanted.run} of container "{wanted.container}" in pod "{meta["name"]}"'
+                raise problems.Problem.bad_request(f'{what} has no log')
         left = wanted.limit_bytes
         async for piece in self._pieces(file, wanted):
             if left is not None and len(piece) >= left:

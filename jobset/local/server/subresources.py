@@ -3,6 +3,9 @@
 Source: Kubernetes API reference; answers as kube-apiserver gives them.
 """
 
+import re
+from typing import Final
+
 import msgspec
 
 from jobset.local import objects
@@ -11,6 +14,9 @@ from jobset.local.problems import Cause, Problem
 from jobset.local.server import answers, bodies, deleting, logs, queries, refusals, updating
 from jobset.local.server.planes import Plane
 from jobset.local.server.registry import Target
+
+_PLAIN: Final = re.compile(r'[a-z0-9]([-.a-z0-9]*[a-z0-9])?')
+"""Names of objects and containers, and uids: nothing that leads to another folder."""
 
 
 class Subresources:
@@ -38,7 +44,7 @@ class Subresources:
 
     def log(self, target: Target, params: queries.Params) -> answers.Stream:
         """Answers a GET of a pod's log."""
-        pod = self._pod(target)
+        pod = self._logged_pod(target, params)
         container = _container(pod, params.text('container'), target.name)
         source = self._plane.log_source
         if source is None:
@@ -47,7 +53,9 @@ class Subresources:
         tail = params.number('tailLines')
         since = params.number('sinceSeconds')
         most = params.number('limitBytes')
-        for key, value, least in (('tailLines', tail, 0), ('sinceSeconds', since, 1), ('limitBytes', most, 1)):
+        run = params.number(logs.RUN)
+        least_of = ('tailLines', tail, 0), ('sinceSeconds', since, 1), ('limitBytes', most, 1), (logs.RUN, run, 0)
+        for key, value, least in least_of:
             if value is not None and value < least:
                 text = f'Invalid value: {value}: must be greater than {"or equal to " if not least else ""}0'
                 raise Problem.invalid('PodLogOptions', '', target.name, [Cause(key, text)])
@@ -55,6 +63,7 @@ class Subresources:
             container=container,
             follow=params.flag('follow'),
             previous=params.flag('previous'),
+            run=run,
             timestamps=params.flag('timestamps'),
             since_seconds=since,
             since_time=params.text('sinceTime'),
@@ -113,6 +122,22 @@ class Subresources:
             'plain processes of this machine'
         )
         return Problem.bad_request(text)
+
+    def _logged_pod(self, target: Target, params: queries.Params) -> Object:
+        """The pod; one that is asked for by its uid may be gone, and its container is then taken at its word."""
+        uid = params.text(logs.UID)
+        if not uid:
+            return self._pod(target)
+        record = self._plane.store.get(target.kind.key, target.namespace, target.name)
+        if record is not None:
+            pod = self._plane.open(target.kind, record)
+            if objects.metadata(pod)['uid'] == uid:
+                return pod
+        container = params.text('container')
+        if not all(map(_PLAIN.fullmatch, (target.namespace or '', target.name, uid, container))):
+            raise Problem.not_found(target.kind.plural, target.kind.group, target.name)
+        meta = {'namespace': target.namespace, 'name': target.name, 'uid': uid}
+        return {'metadata': meta, 'spec': {'containers': [{'name': container}]}}
 
     def _pod(self, target: Target) -> Object:
         record = self._plane.store.get(target.kind.key, target.namespace, target.name)

@@ -101,3 +101,19 @@ async def test_logs_after_the_pod(plane: Plane, tmp_path: Path, keeps: bool) -> 
     where = logfiles.folder(tmp_path / 'node' / 'logs', namespace='default', pod='one', uid=uid)
     assert where.exists() is keeps
     assert not (tmp_path / 'node' / 'pods' / uid).exists()
+
+
+async def test_each_run_by_its_number_also_when_the_pod_is_gone(plane: Plane, tmp_path: Path) -> None:
+    async with running(plane, tmp_path / 'node', keep_logs=True) as node:
+        mounts = [{'name': 'v', 'mountPath': '/v'}]
+        script = 'echo x >> /v/runs; echo run $(wc -l < /v/runs); test $(wc -l < /v/runs) -ge 3 && exit 0; exit 1'
+        spec = pod(container(script, volumeMounts=mounts), volumes=[{'name': 'v'}], restartPolicy='OnFailure')
+        plane.put('pods', 'one', spec=spec)
+        await plane.ended('one')
+        gone = {'metadata': plane.pod('one')['metadata']}
+
+        for number in range(3):
+            wanted = Wanted(container='main', run=number, follow=True)
+            assert [piece async for piece in node.logs.read(gone, wanted)] == [f'run {number + 1}\n'.encode()]
+        with pytest.raises(Problem, match='run 3 of container "main" in pod "one" has no log'):
+            await anext(node.logs.read(gone, Wanted(container='main', run=3)))

@@ -147,9 +147,20 @@ async def test_a_log_comes_from_its_source(call: Caller, lines: Lines) -> None:
     assert lines.closed == 2
 
 
+async def test_a_run_of_a_pod_that_is_gone(call: Caller, lines: Lines) -> None:
+    _, there = await call('GET', f'{PODS}/a')
+
+    assert await log(call, f'?uid={there["metadata"]["uid"]}&run=2') == b'one\na\n'
+    assert await log(call, '?uid=0-a&run=0&container=old') == b'one\na\n'
+
+    assert lines.asked == [logs.Wanted(container='main', run=2), logs.Wanted(container='old', run=0)]
+
+
 @pytest.mark.parametrize(
     ('path', 'code', 'message'),
     [
+        (f'{PODS}/a/log?uid=..&run=0&container=main', 404, 'pods "a" not found'),
+        (f'{PODS}/a/log?uid=0-a&run=0&container=..%2Fx', 404, 'pods "a" not found'),
         (f'{PODS}/none/log', 404, 'pods "none" not found'),
         (f'{PODS}/a/log?container=zz', 400, 'container zz is not valid for pod a'),
         (
