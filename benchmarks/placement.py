@@ -5,7 +5,7 @@
     python -m benchmarks.placement [--pairs 3] [--jobs 100] [--pods 4]
 
 A control plane of its own with Job controller and kube-scheduler, our controller with its webhooks as processes beside
-it, a hundred racks of simulated nodes. A pair is a JobSet of so many Jobs without placement, and the same one with a rack
+it, a hundred racks of simulated nodes. A pair is a JobSet of so many Jobs without placement, and the same with a rack
 for each Job, in turn, each in a namespace of its own that is empty again at the end. Timed from the creation of the
 JobSet until all of its pods are bound, and until they run. The ratio is the median of the ratios of the pairs.
 """
