@@ -1,7 +1,8 @@
 """Our controller in a real cluster, deployed as ``config/default`` has it: brought up, waited for, taken down.
 
 The variable ``CLUSTER`` chooses the cluster, see :mod:`e2e.cluster.providers`. For one that somebody else keeps,
-``JOBSET_IMAGE`` names an image of the controller that its nodes can pull.
+``JOBSET_IMAGE`` names an image of the controller that its nodes can pull. ``CLUSTER_FEATURE_GATES`` are gates of the
+cluster beside the usual ones, for one that is started here.
 """
 
 import os
@@ -39,9 +40,10 @@ class Cluster:
     """A full cluster and the way to it."""
 
     def __init__(self, name: str | None = None) -> None:
-        full = settings.Profile.FULL
+        gates = settings.gates(os.environ.get('CLUSTER_FEATURE_GATES', ''))
+        wanted = settings.Settings(profile=settings.Profile.FULL, feature_gates=gates)
         self.name = name or names.default(ROOT, suffix='-e2e')
-        self.provider = providers.chosen(os.environ, name=self.name, wanted=settings.Settings(profile=full))
+        self.provider = providers.chosen(os.environ, name=self.name, wanted=wanted)
 
     def runs(self) -> bool:
         """Whether it was up before we touched it."""

@@ -126,7 +126,11 @@ class _Caches:
             groups = self.tallies.setdefault(labels.jobset_uid, {})
             tally = groups.setdefault(labels.pod_group, observed.PodTally())
             tally.count(pod, sign)
-            if not tally.exist:
+            if disruption := pod.disruption:
+                tally.disrupted = disruption
+            elif tally.exist and not tally.waiting:
+                tally.disrupted = ''
+            if not (tally.exist or tally.disrupted):
                 del groups[labels.pod_group]
             if not groups:
                 del self.tallies[labels.jobset_uid]
@@ -187,6 +191,8 @@ class Groups:
     def forget(self, uid: str) -> None:
         """A JobSet is gone."""
         self._askers.discard(uid)
+        if self._caches is not None:
+            self._caches.tallies.pop(uid, None)
 
     def observe(self, one: observed.Workload | observed.PodGroup) -> None:
         """Takes the answer to a write of ours."""
@@ -302,4 +308,12 @@ def _owner(one: observed.Workload | observed.PodGroup) -> tuple[str, ...]:
 def _account(pod: observed.Pod) -> tuple[object, ...]:
     """What of a pod is counted."""
     labels = pod.metadata.labels
-    return pod.metadata.uid, pod.counts, pod.spec.node_name, pod.refusal, labels.jobset_uid, labels.pod_group
+    return (
+        pod.metadata.uid,
+        pod.counts,
+        pod.spec.node_name,
+        pod.refusal,
+        pod.disruption,
+        labels.jobset_uid,
+        labels.pod_group,
+    )

@@ -141,6 +141,19 @@ def _blocking(here: Space) -> None:
     assert set().union(*map(_attempts, pods.moments)) == {0, 1}
 
 
+def _gang(here: Space) -> None:
+    with here.history('podgroups') as groups:
+        here.apply(SAMPLES / 'gang.yaml')
+        here.until_condition('gang', 'Completed')
+        here.until('podgroups', lambda seen: not seen, what='the groups to go')
+    sizes: dict[str, int] = {}
+    for moment in groups.moments:
+        for name, group in moment.items():
+            sizes.setdefault(name, group['spec']['schedulingPolicy']['gang']['minCount'])
+    assert sizes == {'gang-stage-0-0': 1, 'gang-stage-1-0': 4}
+    assert here.logs('gang-workers-0') + here.logs('gang-workers-1') == ['trained'] * 4
+
+
 def _pipeline(here: Space) -> None:
     ends('pipeline.yaml', _PIPELINE)(here)
     assert sorted(here.logs('pipeline-prep-0')) == ['test.csv: 400 rows', 'train.csv: 1600 rows']
@@ -334,6 +347,7 @@ _ENDINGS: Final[dict[str, Ending]] = {
 
 # Those that take longest come first, so that none of them is alone at the end.
 CHECKS: Final[dict[str, Check]] = {
+    'gang.yaml': _gang,
     'pipeline.yaml': _pipeline,
     'restart-blocking.yaml': _blocking,
     'startup-in-order.yaml': ends('startup-in-order.yaml', _ENDINGS['startup-in-order.yaml']),

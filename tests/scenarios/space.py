@@ -62,6 +62,8 @@ class Space:
             'jobsets': f'/apis/{keys.API_VERSION}',
             'jobs': '/apis/batch/v1',
             'events': '/apis/events.k8s.io/v1',
+            'podgroups': '/apis/scheduling.k8s.io/v1beta1',
+            'workloads': '/apis/scheduling.k8s.io/v1beta1',
         }.get(plural, '/api/v1')
         return f'{prefix}/namespaces/{self.name}/{plural}{name and "/" + name}'
 

@@ -215,6 +215,45 @@ def training_goes_on_from_its_checkpoint_when_a_rank_is_lost(here: Space) -> Non
     assert trained(here) > 0.95
 
 
+def gang_without_room_holds_no_node_and_says_why(here: Space) -> None:
+    small, large = replicated('small', 'true'), replicated('large', 'true')
+    large['template']['spec']['template']['spec']['containers'][0]['resources'] = {'requests': {'cpu': '10000'}}
+    one = jobset('gang', small, large)
+    one['metadata']['annotations'] = {extras.GANG.key: 'set'}
+    with here.history('pods') as pods:
+        here.apply(one)
+        text = 'the gang of the whole set (PodGroup gang-set-0): 2 of 2 pods exist, 0 have a node; there is room for '
+        waits = here.until_jobset(
+            'gang',
+            # What is told first may be older than the last of the pods.
+            lambda seen: bool(conditions(seen)) and message(seen, 'GangWaiting').startswith(text),
+            what='the gang to wait for room',
+        )
+
+    assert conditions(waits) == {'GangWaiting': ('True', 'Unschedulable')}
+    assert {pod['spec'].get('nodeName') for moment in pods.moments for pod in moment.values()} == {None}
+
+    here.patch('jobsets', 'gang', {'op': 'add', 'path': '/spec/suspend', 'value': True})
+    here.until('podgroups', lambda seen: not seen, what='the groups to go with the suspension')
+    here.until(
+        'jobs', lambda seen: all(state(job) == 'Suspended' for job in seen.values()), what='Jobs to be suspended'
+    )
+    annotation = '/metadata/annotations/' + extras.GANG.key.replace('/', '~1')
+    here.patch(
+        'jobsets',
+        'gang',
+        {'op': 'replace', 'path': annotation, 'value': 'replicatedJob'},
+        {'op': 'replace', 'path': '/spec/suspend', 'value': False},
+    )
+    # Each for itself: the small one has room.
+    here.until(
+        'jobs', lambda seen: 'gang-small-0' in seen and state(seen['gang-small-0']) == 'Complete', what='its end'
+    )
+    assert here.all('podgroups').keys() >= {'gang-large-0'}
+    here.delete_foreground('gang')
+    here.until('podgroups', lambda seen: not seen, what='the groups to go with the set')
+
+
 def kept_volume_serves_the_next_jobset_of_its_name(here: Space) -> None:
     claim = {'accessModes': ['ReadWriteOnce'], 'resources': {'requests': {'storage': '1Mi'}}}
     here.apply(_keeper('echo kept > /models/model', claim))
@@ -355,5 +394,6 @@ ALL: Final[tuple[Callable[[Space], None], ...]] = (
     free_failures_leave_their_traces,
     lost_rank_restarts_all,
     held_pod_keeps_the_next_attempt_away_and_its_holder_is_named,
+    gang_without_room_holds_no_node_and_says_why,
 )
 """All stories."""

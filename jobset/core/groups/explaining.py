@@ -97,7 +97,7 @@ def _judge(
         return _silence(group, pods, counts, now)
     if verdict.status == 'True':
         # Without a word of the scheduler, pods have ended, or it is about to place those that replace others.
-        return _again(group, pods, f'{counts}; {{}}{why}') if why else None
+        return _again(pods, counts, _with_fit(why, why)) if why else None
     said = verdict.message if verdict.reason == 'SchedulerError' or not why else _with_fit(verdict.message, why)
     return _waiting(verdict.reason or 'Unschedulable', f'{counts}; {said}')
 
@@ -121,12 +121,11 @@ def _silence(
     return _waiting('NoAnswer', f'{counts}; {text}')
 
 
-def _again(group: observed.PodGroup, pods: observed.PodTally, text: str) -> conditions.Notice:
+def _again(pods: observed.PodTally, counts: str, why: str) -> conditions.Notice:
     """The gang had its nodes once, and has lost some or all."""
-    disrupted = group.condition('DisruptionTarget')
-    if disrupted is None or disrupted.status != 'True' or pods.bound:
-        return _waiting('Unschedulable', text.format(''))
-    return _waiting('Preempted', text.format(f'it was preempted ({disrupted.message}), and waits anew: '))
+    if not pods.disrupted or pods.bound:
+        return _waiting('Unschedulable', f'{counts}; {why}')
+    return _waiting('Preempted', f'{counts}; it lost them ({pods.disrupted}), and waits anew: {why}')
 
 
 def _waiting(reason: str, message: str) -> conditions.Notice:

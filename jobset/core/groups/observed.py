@@ -148,6 +148,14 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
                 return one.message
         return ''
 
+    @property
+    def disruption(self) -> str:
+        """Who took its node away, in that one's words; empty where nobody did."""
+        for one in self.status.conditions or ():
+            if one.type == 'DisruptionTarget' and one.status == 'True':
+                return one.message or one.reason
+        return ''
+
 
 @dataclass(slots=True)
 class PodTally:
@@ -157,6 +165,9 @@ class PodTally:
     bound: int = 0
     said: Counter[str] = field(default_factory=Counter)
     """What the scheduler said of those that wait, and of how many."""
+
+    disrupted: str = ''
+    """Why pods of it lost their nodes, since all of them had one."""
 
     @property
     def waiting(self) -> int:
