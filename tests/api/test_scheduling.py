@@ -20,7 +20,8 @@ def annotated(*jobs: Any, shape: str | None = 'set', status: Any = None, suspend
     annotations = {f'{extras.PREFIX}gang-{key}': value for key, value in more.items()}
     if shape is not None:
         annotations[extras.GANG.key] = shape
-    made = obj(jobs or [replicated('a')], status=status, **({'suspend': True} if suspend else {}))
+    spec: dict[str, Any] = {'suspend': True} if suspend else {}
+    made = obj(jobs or [replicated('a')], status=status, **spec)
     made['metadata']['annotations'] = annotations
     return made
 
