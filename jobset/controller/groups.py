@@ -7,6 +7,7 @@ need it not. From then on the version is looked up again now and then; it may ap
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
@@ -16,6 +17,9 @@ from jobset.core.groups import observed
 from jobset.kube import backoff, client, discovery, errors, index, informer, requests
 
 logger = logging.getLogger(__name__)
+
+TROUBLE: Final = 3
+"""How often in a row a kind must not be seen until that is worth telling: lists are refused in one form first."""
 
 OWNED: Final = keys.JOBSET_UID
 """The label of objects that we made for a JobSet."""
@@ -85,6 +89,8 @@ class _Caches:
         self.tallies: dict[str, dict[str, observed.PodTally]] = {}
         """Pods by the uid of their JobSet, and the name of their group."""
 
+        self.failures: Counter[requests.Resource] = Counter()
+
         self.workloads.subscribe(self.workloads_of.on_change)
         self.workloads.subscribe(self._changed)
         self.pod_groups.subscribe(self.groups_of.on_change)
@@ -106,7 +112,10 @@ class _Caches:
 
     @property
     def trouble(self) -> str:
-        return next((f'{each.resource}: {each.trouble}' for each in self.all if each.trouble is not None), '')
+        for each in self.all:
+            if each.trouble is not None and self.failures[each.resource] >= TROUBLE:
+                return f'{each.resource}: {each.trouble}'
+        return ''
 
     def _changed(
         self, old: observed.Workload | observed.PodGroup | None, new: observed.Workload | observed.PodGroup | None
@@ -207,16 +216,14 @@ class Groups:
         """Something speaks for it that the version is not served any more."""
         self._look.set()
 
-    def note_trouble(self, _: requests.Resource, error: errors.ApiError) -> None:
-        """A watch failed."""
+    def note_trouble(self, resource: requests.Resource, error: errors.ApiError) -> None:
+        """A list or a watch failed."""
         if isinstance(error, errors.NotFound):
             self.look_again()
-        if not self._is_ready:
-            self._announce()
-
-    @property
-    def _is_ready(self) -> bool:
-        return self._caches is not None and self._caches.is_synced
+        if self._caches is not None and not self._caches.is_synced:
+            self._caches.failures[resource] += 1
+            if self._caches.failures[resource] == TROUBLE:
+                self._announce()
 
     async def run(self) -> NoReturn:
         """Follows whatever is served, from the time that somebody asks for it until cancelled."""
