@@ -202,7 +202,15 @@ class Cluster:
         return store, lambda: keeper.run(store.everything)
 
     def _node_settings(self, known: identity.Identity) -> NodeSettings:
-        return dataclasses.replace(self._settings.node, token=known.token, certificate=known.authority.decode())
+        chosen, server = self._settings.node, self.access
+        # As every pod has them, for what reaches the API server from there.
+        found = {'KUBERNETES_SERVICE_HOST': server.host, 'KUBERNETES_SERVICE_PORT': str(server.port)}
+        return dataclasses.replace(
+            chosen,
+            environment=found | dict(chosen.environment),
+            token=known.token,
+            certificate=known.authority.decode(),
+        )
 
     async def _run_parts(self, served: plane.Plane, known: identity.Identity, keeper: Keeping | None) -> None:
         """Start everything that works on the objects, and wait until pods can run."""

@@ -24,6 +24,7 @@ PLURALS: Final = {
     'PersistentVolumeClaim': 'persistentvolumeclaims',
     'Pod': 'pods',
     'Service': 'services',
+    'ServiceAccount': 'serviceaccounts',
 }
 """What samples and scenarios apply."""
 
