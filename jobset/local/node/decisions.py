@@ -251,11 +251,17 @@ def _last_first(spec: Spec, facts: Facts) -> list[Container]:
 
 
 def _wants_restart_of_all(spec: Spec, facts: Facts) -> bool:
-    return any(
-        held.ended is not None and restarts.judge(container, spec, held.ended.exit_code) is restarts.Verdict.RESTART_ALL
-        for container in specs.containers(spec)
-        for held in [facts.containers[str(container['name'])]]
-    )
+    mains = [_verdict(main, spec, facts) for main in specs.mains(spec)]
+    # Once these have ended for good the pod is done, whatever its sidecars then end with.
+    if all(verdict is restarts.Verdict.STAY for verdict in mains):
+        return False
+    return any(_verdict(one, spec, facts) is restarts.Verdict.RESTART_ALL for one in specs.containers(spec))
+
+
+def _verdict(container: Spec, spec: Spec, facts: Facts) -> restarts.Verdict | None:
+    """What follows from the end of a container; None while it has not ended."""
+    ended = facts.containers[str(container['name'])].ended
+    return None if ended is None else restarts.judge(container, spec, ended.exit_code)
 
 
 def _deadline(spec: Spec, facts: Facts) -> datetime.datetime | None:

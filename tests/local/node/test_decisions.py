@@ -144,6 +144,18 @@ TWO = spec(one('a'), one('b'))
             id='and all begin anew',
         ),
         pytest.param(
+            spec(one('m'), inits=(one('side', restartPolicy='Always', restartPolicyRules=[ALL]),)),
+            facts(end('side', 143), end('m')),
+            [Finish()],
+            id='but not when the pod was done',
+        ),
+        pytest.param(
+            spec(one('m'), inits=(one('side', restartPolicy='Always', restartPolicyRules=[ALL]),)),
+            facts(end('side', 1), up('m')),
+            [Restart()],
+            id='a rule of a sidecar restarts all',
+        ),
+        pytest.param(
             spec(one('m'), activeDeadlineSeconds=0),
             facts(up('m')),
             [
