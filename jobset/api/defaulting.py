@@ -51,7 +51,8 @@ def drop(
 ) -> list[JsonPatchOperation]:
     """The operations that take away fields whose feature gate is off, unless ``old`` has them already."""
     spec, before = new.get('spec'), (old or {}).get('spec')
-    off = [] if gates.workload_aware_scheduling else ['scheduling']
+    known = {'scheduling': gates.workload_aware_scheduling, 'activeDeadlineSeconds': gates.active_deadline}
+    off = [key for key, is_on in known.items() if not is_on]
     return [
         {'op': 'remove', 'path': f'/spec/{key}'}
         for key in off

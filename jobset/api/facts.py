@@ -108,6 +108,11 @@ _SPEC: Final = {
         text='Which pods get their nodes together or not at all, as groups of scheduling.k8s.io. Needs the gate '
         'JobSetWorkloadAwareSchedulingAPI, and is dropped without it. Immutable, unless the set is suspended.',
     ),
+    'active_deadline_seconds': Fact(
+        text='Seconds that the set may run from its creation or its last resume on, restarts included; then it fails. '
+        'Needs the gate JobSetActiveDeadlineSeconds, and is dropped without it.',
+        more={'format': 'int64', 'minimum': 1},
+    ),
 }
 
 _POLICY: Final = 'A gang gets its nodes together or not at all; basic: each pod by itself. A gang, when absent.'
@@ -212,6 +217,11 @@ _STATUS: Final = {
     ),
     'current_in_place_restart_attempt': Fact(
         text='The attempt that pods restarting in place may begin.',
+        more=_AMOUNT,
+    ),
+    'execution_attempts': Fact(
+        text='How often the set was resumed or restarted as a whole since its first start; absent before that, and '
+        'without the gate ExecutionAttemptsTracking.',
         more=_AMOUNT,
     ),
 }

@@ -6,6 +6,7 @@ A value, made once from the configuration file and passed to whoever needs it: t
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 
 class Gate(enum.StrEnum):
@@ -15,6 +16,9 @@ class Gate(enum.StrEnum):
     RESTART_JOB = 'RestartJob'
     ELASTIC_JOBSET = 'ElasticJobSet'
     WORKLOAD_AWARE_SCHEDULING = 'JobSetWorkloadAwareSchedulingAPI'
+    ACTIVE_DEADLINE = 'JobSetActiveDeadlineSeconds'
+    EXECUTION_ATTEMPTS = 'ExecutionAttemptsTracking'
+    MUTABLE_RESOURCES = 'MutablePodResourcesForSuspendedJobSets'
     TLS_OPTIONS = 'TLSOptions'
 
 
@@ -34,8 +38,21 @@ class FeatureGates:
     workload_aware_scheduling: bool = False
     """Alpha. ``spec.scheduling`` is admitted, and groups of pods are made as it says; else it is dropped."""
 
+    active_deadline: bool = False
+    """Alpha. ``spec.activeDeadlineSeconds`` is admitted and kept to; else it is dropped."""
+
+    execution_attempts: bool = False
+    """Alpha. Starts, resumes and restarts are counted in ``status.executionAttempts``."""
+
+    mutable_resources: bool = False
+    """Alpha. Requests and limits of containers may change while the JobSet is suspended."""
+
     tls_options: bool = True
     """Stable and locked: the ``tls`` section of the configuration file is honoured."""
+
+
+DEFAULTS: Final = FeatureGates()
+"""The gates as they are where nobody changes them."""
 
 
 class FeatureGateError(ValueError):
@@ -64,5 +81,8 @@ def parse(wanted: Mapping[str, bool]) -> FeatureGates:
         restart_job=given.get(Gate.RESTART_JOB, False),
         elastic_jobset=given.get(Gate.ELASTIC_JOBSET, False),
         workload_aware_scheduling=given.get(Gate.WORKLOAD_AWARE_SCHEDULING, False),
+        active_deadline=given.get(Gate.ACTIVE_DEADLINE, False),
+        execution_attempts=given.get(Gate.EXECUTION_ATTEMPTS, False),
+        mutable_resources=given.get(Gate.MUTABLE_RESOURCES, False),
         tls_options=given.get(Gate.TLS_OPTIONS, True),
     )

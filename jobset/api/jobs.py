@@ -38,6 +38,15 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pod_group: str | None = msgspec.field(default=None, name=keys.POD_GROUP)
 
 
+class Annotations(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """The annotations that are read."""
+
+    execution_attempt: str | None = msgspec.field(default=None, name=keys.EXECUTION_ATTEMPT)
+
+
+_NO_ANNOTATIONS = Annotations()
+
+
 class Owner(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
     """An owner reference without what nobody compares."""
 
@@ -51,6 +60,7 @@ class JobMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
     """``metadata`` of a child Job."""
 
     labels: Labels = msgspec.field(default_factory=Labels)
+    annotations: Annotations = _NO_ANNOTATIONS
     deletion_timestamp: str | None = None
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[Owner, ...] = ()

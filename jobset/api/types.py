@@ -252,6 +252,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defau
     ttl_seconds_after_finished: int | None = None
     volume_claim_policies: tuple[VolumeClaimPolicy, ...] = ()
     scheduling: Scheduling | None = None
+    active_deadline_seconds: int | None = None
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_defaults=True):
@@ -293,6 +294,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_def
     replicated_jobs_status: tuple[ReplicatedJobStatus, ...] = ()
     previous_in_place_restart_attempt: int | None = None
     current_in_place_restart_attempt: int | None = None
+    execution_attempts: int | None = None
 
 
 def counts_only(before: Status, after: Status) -> bool:

@@ -203,7 +203,12 @@ class Executor:
         wanted = planned.create
         if not wanted:
             return []
-        factory = Factory(jobset, tells_own_attempt=self.gates.restart_job, grouped=planned.grouped)
+        factory = Factory(
+            jobset,
+            tells_own_attempt=self.gates.restart_job,
+            tells_execution=self.gates.execution_attempts,
+            grouped=planned.grouped,
+        )
         taken: list[str] = []
         refused: dict[str, errors.ApiError] = {}
 
@@ -289,9 +294,37 @@ class Executor:
             live = await self.api.request(read, into=dict[str, Any])
         except errors.NotFound:
             return
-        if live['metadata']['uid'] == job.uid:
-            change = resumption.change(live, wanted.replicated_job)
-            await self._patch_job(jobset, job, change.patch, field_manager=change.field_manager)
+        if live['metadata']['uid'] != job.uid:
+            return
+        change = resumption.change(
+            live,
+            wanted.replicated_job,
+            execution=jobset.status.execution_attempts if self.gates.execution_attempts else None,
+        )
+        patch = change.patch
+        if self.gates.mutable_resources:
+            patch = await self._with_resources(jobset, live, wanted, patch)
+        await self._patch_job(jobset, job, patch, field_manager=change.field_manager)
+
+    async def _with_resources(
+        self, jobset: types.JobSet, live: dict[str, Any], wanted: plan.Resumption, patch: dict[str, object]
+    ) -> dict[str, object]:
+        """The change with the current requests and limits, where the server takes that."""
+        more = resumption.with_resources(live, wanted.replicated_job, patch)
+        if more is None:
+            return patch
+        if resumption.has_pods(live):
+            # The server takes it only once the last pod is gone; its going brings the next pass.
+            text = f'Job {wanted.job.name}: requests and limits cannot change before its pods are gone'
+            raise errors.RetryLater(409, 'Conflict', text)
+        name, trial = wanted.job.name, requests.Patch.MERGE
+        request = requests.patch(requests.JOBS, jobset.metadata.namespace, name, more, trial, dry_run=True)
+        try:
+            await self.api.send(request)
+        except errors.Invalid as error:
+            self._tell_failure(jobset, 'FailedResourcePropagation', f'job "{name}": {_message(error)}')
+            return patch
+        return more
 
     async def _patch_job(
         self,

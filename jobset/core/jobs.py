@@ -44,14 +44,22 @@ class Factory:
     """Builds the child Jobs of one JobSet for its running attempt.
 
     ``tells_own_attempt`` marks each Job with the attempt of its own that it is of, too: see :mod:`jobset.core.singles`.
-    ``grouped`` are the groups that pods name.
+    ``grouped`` are the groups that pods name. ``tells_execution`` marks each Job with the execution that it is of.
     """
 
     def __init__(
-        self, jobset: types.JobSet, *, tells_own_attempt: bool = False, grouped: tuple[gangs.Gang, ...] = ()
+        self,
+        jobset: types.JobSet,
+        *,
+        tells_own_attempt: bool = False,
+        tells_execution: bool = False,
+        grouped: tuple[gangs.Gang, ...] = (),
     ) -> None:
         self._jobset = jobset
         self._tells_own_attempt = tells_own_attempt
+        execution = jobset.status.execution_attempts
+        shown = tells_execution and execution is not None
+        self._execution = {keys.EXECUTION_ATTEMPT: str(execution)} if shown else {}
         self._gangs = {position: gang for gang in grouped for position in gang.members}
         self._places = [_place(jobset, position) for position in range(len(jobset.spec.replicated_jobs))]
         self._owners = [network.owner_reference(jobset)]
@@ -69,7 +77,7 @@ class Factory:
         if self._tells_own_attempt:
             name = self._jobset.spec.replicated_jobs[child.position].name
             marks[keys.JOB_RESTART_ATTEMPT] = str(singles.attempt(self._jobset, name, child.job_index))
-        notes: _Object = {**place.exclusive, **marks}
+        notes: _Object = {**place.exclusive, **marks, **self._execution}
         group = self._group(child)
         labels = marks if group is None else {**marks, keys.POD_GROUP: group}
         job_meta = _of(place.template, 'metadata')

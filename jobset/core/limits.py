@@ -14,7 +14,7 @@ import datetime
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from jobset.api import extras, types
+from jobset.api import extras, features, types
 from jobset.core import conditions, family, memory, status
 
 _NO_SECONDS: Final = datetime.timedelta()
@@ -44,13 +44,19 @@ class _Limit(NamedTuple):
     overrun: Overrun
 
 
-def review(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> Verdict:
+def review(
+    draft: status.Draft,
+    jobset: types.JobSet,
+    cohort: family.Cohort,
+    gates: features.FeatureGates = features.DEFAULTS,
+) -> Verdict:
     """The first limit that is over, and notes in the draft which replicated jobs have started."""
     annotations = jobset.metadata.annotations
     _note_started(draft, jobset, cohort)
     counting = [
         *_wait(jobset, cohort, extras.WAIT_LIMIT.of(annotations)),
         *_run(jobset, extras.RUN_LIMIT.of(annotations)),
+        *_deadline(jobset, gates),
         *_start(draft, jobset, cohort, extras.START_LIMIT.of(annotations)),
     ]
     if not counting:
@@ -83,6 +89,14 @@ def _run(jobset: types.JobSet, limit: datetime.timedelta | None) -> Iterator[_Li
     since = _changed_sides(jobset, suspended=False)
     if limit is not None and since is not None and not jobset.suspended:
         yield _Limit(since + limit, Overrun('RunLimitExceeded', f'jobset ran for longer than {limit}'))
+
+
+def _deadline(jobset: types.JobSet, gates: features.FeatureGates) -> Iterator[_Limit]:
+    """JobSet's own limit of the same kind, ``spec.activeDeadlineSeconds``, in its own words."""
+    seconds, since = jobset.spec.active_deadline_seconds, _changed_sides(jobset, suspended=False)
+    if gates.active_deadline and seconds is not None and since is not None and not jobset.suspended:
+        text = 'jobset was active longer than specified deadline'
+        yield _Limit(since + datetime.timedelta(seconds=seconds), Overrun('DeadlineExceeded', text))
 
 
 def _start(

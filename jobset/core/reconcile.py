@@ -17,6 +17,7 @@ from jobset.core import (
     conflicts,
     done,
     elastic,
+    executions,
     failure,
     family,
     fencing,
@@ -158,12 +159,14 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
     spared = {name: job for name, job in failed.items() if suspension.spared(jobset, jobset.status, job)}
     counted = [job for name, job in failed.items() if name not in spared]
     is_complete = success.is_complete(jobset, cohort)
-    verdict = limits.review(draft, jobset, cohort)
+    verdict = limits.review(draft, jobset, cohort, facts.gates)
     if verdict.overrun is not None and not is_complete:
         record = attempts.overrun(draft, jobset, verdict.overrun, facts.deaths)
         return dataclasses.replace(_told(before, draft), archive=record)
     if counted:
         record = attempts.answer(draft, jobset, counted, answers=facts.answers, deaths=facts.deaths, gates=facts.gates)
+        if facts.gates.execution_attempts:
+            executions.restarted(draft)
         return dataclasses.replace(_told(before, draft), archive=record)
     if is_complete:
         draft.end(conditions.ALL_COMPLETED, conditions.RESTART_COMPLETED, types.TerminalState.COMPLETED)
@@ -175,12 +178,16 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
     pause = pauses.seconds_left(jobset, draft.now)
     waits = pause > 0 or ruling.is_blocked
     gangs = grouping.Turn(jobset, facts.gates, facts.groups, draft)
-    create = () if gangs.is_held else _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
+    due = executions.due(jobset, cohort) if facts.gates.execution_attempts else None
+    if due is not None:
+        executions.store(draft, cohort, due)
+    is_held = gangs.is_held or due is not None
+    create = () if is_held else _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
     _review_names(facts, draft, tries=bool(create or old or waits))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
-    resume = () if jobset.suspended or gangs.is_held else suspension.resume(draft, jobset, cohort)
+    resume = () if jobset.suspended or is_held else suspension.resume(draft, jobset, cohort)
     grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
     at, patience = _restart_in_place(facts, draft, cohort)
     told = _told(before, draft)

@@ -24,7 +24,7 @@ class Change(NamedTuple):
     field_manager: str
 
 
-def change(live: _Object, replicated_job: types.ReplicatedJob) -> Change:
+def change(live: _Object, replicated_job: types.ReplicatedJob, *, execution: int | None = None) -> Change:
     """What starts ``live``, a Job as the API server holds it, with the current template.
 
     It carries the resource version that it was computed from, so that it cannot undo what was written since.
@@ -44,6 +44,11 @@ def change(live: _Object, replicated_job: types.ReplicatedJob) -> Change:
     metadata: dict[str, object] = {
         name: _map_change(template, live_template, owned, ('metadata', name)) for name in ('labels', 'annotations')
     }
+    own: dict[str, object] = {'resourceVersion': _of(live, 'metadata').get('resourceVersion')}
+    if execution is not None:
+        mark = {keys.EXECUTION_ATTEMPT: str(execution)}
+        own['annotations'] = mark
+        metadata['annotations'] = {**_changed(metadata['annotations']), **mark}
     spec: dict[str, object] = {'suspend': False}
     pod_template = {
         name: kept
@@ -54,10 +59,52 @@ def change(live: _Object, replicated_job: types.ReplicatedJob) -> Change:
         spec['template'] = pod_template
     mixed = any(pod_spec[name] is not _SAME and _is_of_others(live_template, owned, name) for name in _SINGLE_OWNER)
     patch: dict[str, object] = {
-        'metadata': {'resourceVersion': _of(live, 'metadata').get('resourceVersion')},
+        'metadata': own,
         'spec': spec,
     }
     return Change(patch, keys.MIXED_FIELD_MANAGER if mixed else keys.FIELD_MANAGER)
+
+
+def with_resources(
+    live: _Object, replicated_job: types.ReplicatedJob, patch: Mapping[str, object]
+) -> dict[str, object] | None:
+    """The patch of :func:`change` with the template's requests and limits, by name of container; None without any.
+
+    Claims for devices stay: they cannot change.
+    """
+    template = _of(cast(_Object, msgspec.json.decode(replicated_job.template)), 'spec', 'template', 'spec')
+    present = _of(live, 'spec', 'template', 'spec')
+    changed: dict[str, object] = {}
+    for kind in ('containers', 'initContainers'):
+        wanted = {str(each.get('name')): _of(each, 'resources') for each in _list(template, kind)}
+        listed = [_sized(each, wanted.get(str(each.get('name')))) for each in _list(present, kind)]
+        if listed != _list(present, kind):
+            changed[kind] = listed
+    if not changed:
+        return None
+    spec = _of(patch, 'spec')
+    pod_template = _of(spec, 'template')
+    pod_spec = {**_of(pod_template, 'spec'), **changed}
+    return {**patch, 'spec': {**spec, 'template': {**pod_template, 'spec': pod_spec}}}
+
+
+def has_pods(live: _Object) -> bool:
+    """Whether a Job has pods that run or still go."""
+    status = _of(live, 'status')
+    return bool(status.get('active') or status.get('terminating'))
+
+
+_SIZES: Final = ('requests', 'limits')
+
+
+def _sized(container: _Object, wanted: _Object | None) -> _Object:
+    if wanted is None:
+        return container
+    present = _of(container, 'resources')
+    if all((present.get(size) or {}) == (wanted.get(size) or {}) for size in _SIZES):
+        return container
+    kept = {key: value for key, value in present.items() if key not in _SIZES}
+    return {**container, 'resources': {**kept, **{size: wanted[size] for size in _SIZES if wanted.get(size)}}}
 
 
 _SINGLE_OWNER: Final = ('nodeSelector', 'tolerations')
@@ -66,6 +113,10 @@ _SINGLE_OWNER: Final = ('nodeSelector', 'tolerations')
 
 _SAME = object()
 """No change: absent from the patch, unlike null, which removes."""
+
+
+def _changed(part: object) -> dict[str, object]:
+    return {} if part is _SAME else cast(dict[str, object], part)
 
 
 def _of(parent: _Object, *path: str) -> _Object:

@@ -57,6 +57,10 @@ class Draft:
             restarts_count_towards_max=self.current.restarts_count_towards_max + int(towards_max),
         )
 
+    def count_execution(self, number: int) -> None:
+        """Begin an execution: see :mod:`jobset.core.executions`."""
+        self.current = msgspec.structs.replace(self.current, execution_attempts=number)
+
     def count_jobs(self, jobset: types.JobSet, cohort: family.Cohort, *, keep_job_restarts: bool) -> None:
         """Take over the counters of the running attempt.
 

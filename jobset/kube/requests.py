@@ -193,9 +193,13 @@ def patch(
     subresource: str = '',
     field_manager: str = '',
     force: bool = False,
+    dry_run: bool = False,
 ) -> Request:
-    """Change parts of an object. ``field_manager`` is needed, and ``force`` has a meaning, with APPLY only."""
-    query = _query(fieldManager=field_manager, force='true' if force else '')
+    """Change parts of an object, or with ``dry_run`` only see whether that can be.
+
+    ``field_manager`` is needed, and ``force`` has a meaning, with APPLY only.
+    """
+    query = _query(fieldManager=field_manager, force='true' if force else '', dryRun='All' if dry_run else '')
     return Request('PATCH', _path(resource, namespace, name, subresource), query, encode(body), kind)
 
 

@@ -238,7 +238,8 @@ def test_the_certificate_for_metrics(tmp_path: pathlib.Path, text: str, folder: 
             [
                 (
                     'c.yaml:4: featureGates.Nonsense: unrecognized feature gate: Nonsense; known ones are: '
-                    'ElasticJobSet, InPlaceRestart, JobSetWorkloadAwareSchedulingAPI, RestartJob, TLSOptions'
+                    'ElasticJobSet, ExecutionAttemptsTracking, InPlaceRestart, JobSetActiveDeadlineSeconds, '
+                    'JobSetWorkloadAwareSchedulingAPI, MutablePodResourcesForSuspendedJobSets, RestartJob, TLSOptions'
                 ),
                 (
                     'c.yaml:5: featureGates.TLSOptions: cannot set feature gate TLSOptions to false, '

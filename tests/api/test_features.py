@@ -16,6 +16,16 @@ from jobset.api import features
             id='gangs',
         ),
         pytest.param(
+            {'JobSetActiveDeadlineSeconds': True, 'ExecutionAttemptsTracking': True},
+            features.FeatureGates(active_deadline=True, execution_attempts=True),
+            id='a limit and a counter',
+        ),
+        pytest.param(
+            {'MutablePodResourcesForSuspendedJobSets': True},
+            features.FeatureGates(mutable_resources=True),
+            id='resources',
+        ),
+        pytest.param(
             {'TLSOptions': True, 'RestartJob': False},
             features.FeatureGates(),
             id='what is so anyway may be said',
@@ -32,7 +42,8 @@ def test_parse(wanted: dict[str, bool], gates: features.FeatureGates) -> None:
         pytest.param(
             {'Nonsense': True},
             'unrecognized feature gate: Nonsense; known ones are: '
-            'ElasticJobSet, InPlaceRestart, JobSetWorkloadAwareSchedulingAPI, RestartJob, TLSOptions',
+            'ElasticJobSet, ExecutionAttemptsTracking, InPlaceRestart, JobSetActiveDeadlineSeconds, '
+            'JobSetWorkloadAwareSchedulingAPI, MutablePodResourcesForSuspendedJobSets, RestartJob, TLSOptions',
             id='unknown',
         ),
         pytest.param(

@@ -224,3 +224,25 @@ def test_row_41_re_applying_a_stored_object_changes_nothing() -> None:
     assert defaulting.patch(stored) == []
     assert plane.admitted(stored) == stored
     assert errors(stored, stored) == []
+
+
+def resourced(cpu: str, **more: Json) -> Json:
+    container = {'name': 'c', 'image': 'i', 'resources': {'requests': {'cpu': cpu}, **more}}
+    return replicated('a', pod={'containers': [container]})
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'is_at_rest', 'admitted'),
+    [
+        pytest.param(resourced('1'), resourced('2'), True, True, id='while suspended'),
+        pytest.param(replicated('a'), resourced('2'), True, True, id='where none was said'),
+        pytest.param(resourced('1'), replicated('a'), True, True, id='none any more'),
+        pytest.param(resourced('1'), resourced('2'), False, False, id='while it runs'),
+        pytest.param(resourced('1'), resourced('2', claims=[{'name': 'x'}]), True, False, id='claims for devices stay'),
+    ],
+)
+def test_requests_and_limits_change_at_rest(old: Json, new: Json, is_at_rest: bool, admitted: bool) -> None:
+    gates = features.FeatureGates(mutable_resources=True)
+
+    assert (errors(obj([old], suspend=is_at_rest), obj([new], suspend=is_at_rest), gates) == []) is admitted
+    assert errors(obj([old], suspend=is_at_rest), obj([new], suspend=is_at_rest), DEFAULTS) != []

@@ -46,6 +46,8 @@ def check(old: types.JobSet, new: types.JobSet, *, gates: features.FeatureGates)
         for changed in after:
             if changed['name'] in by_name:
                 _restore(changed, by_name[changed['name']], _WHILE_SUSPENDED)
+                if gates.mutable_resources:
+                    _restore_sizes(changed, by_name[changed['name']])
     if not equality.semantic(before, after):
         found.append(fields.invalid('spec.replicatedJobs', after, IMMUTABLE))
     if old.spec.managed_by != new.spec.managed_by:
@@ -99,6 +101,24 @@ def _resized_job(
         text = 'completions must be equal to parallelism for Elastic Indexed Jobs'
         found.append(fields.invalid(f'{path}.completions', new.completions, text))
     return found
+
+
+def _restore_sizes(changed: _Json, original: Mapping[str, object]) -> None:
+    """Give the containers of ``changed`` the requests and limits that those of the same names have in ``original``."""
+    for kind in ('containers', 'initContainers'):
+        before = {each.get('name'): each for each in _containers(original, kind)}
+        for each in _containers(changed, kind):
+            known = before.get(each.get('name'))
+            if known is not None:
+                _restore(each, known, (('resources', 'requests'), ('resources', 'limits')))
+
+
+def _containers(replicated: Mapping[str, object], kind: str) -> list[_Json]:
+    pod: object = replicated
+    for key in (*_POD_TEMPLATE, 'spec'):
+        pod = pod.get(key) if isinstance(pod, Mapping) else None
+    found = pod.get(kind) if isinstance(pod, Mapping) else None
+    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _restore(changed: _Json, original: Mapping[str, object], paths: tuple[tuple[str, ...], ...]) -> None:

@@ -221,9 +221,15 @@ def pods_now(now: Pass, name: str, need: Need) -> int:
         if need.gang.per_job:
             total += need.new.get(place, 0) * size
         elif place in now.open:
-            made = now.kin.members.made(job.name, now.jobset.status.restarts)
-            total += max(0, job.count - made) * size
+            total += _missing(now, job) * size
     return total if need.gang.min_count is None else min(total, need.gang.min_count)
+
+
+def _missing(now: Pass, job: types.ReplicatedJob) -> int:
+    """How many Jobs of a replicated job are still to be made. What is done and gone is not made again."""
+    members, restarts = now.kin.members, now.jobset.status.restarts
+    gone = now.cohort.tally(job.name).succeeded - members.succeeded(job.name, restarts)
+    return max(0, job.count - members.made(job.name, restarts) - max(0, gone))
 
 
 def pods_ever(jobset: types.JobSet, gang: gangs.Gang) -> int:

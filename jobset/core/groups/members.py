@@ -32,6 +32,7 @@ class Members:
         """By name of the group, then by that of the replicated job."""
 
         self._made: dict[str, dict[str, int]] = {}
+        self._succeeded: dict[str, dict[str, int]] = {}
 
     def put(self, job: jobs.Job) -> None:
         """Take in a Job that is not here yet."""
@@ -46,16 +47,20 @@ class Members:
         found = self._made.get(replicated_job, {})
         return sum(count for attempt, count in found.items() if _number(attempt) >= restarts)
 
+    def succeeded(self, replicated_job: str, restarts: int) -> int:
+        """How many Jobs of the running attempt have succeeded and are still there."""
+        found = self._succeeded.get(replicated_job, {})
+        return sum(count for attempt, count in found.items() if _number(attempt) >= restarts)
+
     def of(self, group: str) -> Mapping[str, Tally]:
         """What there is of a group, by replicated job."""
         return self.groups.get(group, {})
 
     def _count(self, job: jobs.Job, sign: int) -> None:
         labels = job.metadata.labels
-        made = self._made.setdefault(labels.replicated_job, {})
-        made[labels.restart_attempt] = made.get(labels.restart_attempt, 0) + sign
-        if not made[labels.restart_attempt]:
-            del made[labels.restart_attempt]
+        _add(self._made, labels, sign)
+        if job.ending is not None and job.ending.type == jobs.JobCondition.COMPLETE:
+            _add(self._succeeded, labels, sign)
         if labels.pod_group is None or job.ending is not None or job.metadata.deletion_timestamp is not None:
             return
         tallies = self.groups.setdefault(labels.pod_group, {})
@@ -67,6 +72,13 @@ class Members:
             del tallies[labels.replicated_job]
         if not tallies:
             del self.groups[labels.pod_group]
+
+
+def _add(counts: dict[str, dict[str, int]], labels: jobs.Labels, sign: int) -> None:
+    by_attempt = counts.setdefault(labels.replicated_job, {})
+    by_attempt[labels.restart_attempt] = by_attempt.get(labels.restart_attempt, 0) + sign
+    if not by_attempt[labels.restart_attempt]:
+        del by_attempt[labels.restart_attempt]
 
 
 def pods_left(job: jobs.Job) -> int:
