@@ -88,7 +88,7 @@ class Leaders:
         end = loop.time() + self._patience.binding
         has_asked = False
         while True:
-            found = self._known(follower, name)
+            found = self.known(follower, name)
             if _is_bound(found):
                 return found
             if self._follows and _may_be_bound(found) and await self._changed(name, end - loop.time()):
@@ -103,19 +103,26 @@ class Leaders:
 
     async def look(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
         """The leader as it is now, or was a moment ago."""
-        found = self._known(follower, name)
+        found = self.known(follower, name)
         return found if _is_bound(found) else await self._ask(follower, name, younger_than=self._patience.looking)
+
+    def known_domain(self, node: str, topology: str) -> str | None:
+        """The value of a node's label, if the node was looked at not long ago and had it."""
+        labels = self._labels.known(node, younger_than=self._patience.domain)
+        return None if labels is None else labels.get(topology)
 
     async def domain(self, node: str, topology: str) -> str:
         """The value of a node's label. What is not there is looked for anew."""
-        labels = self._labels.known(node, younger_than=self._patience.domain) or {}
-        if topology not in labels:
-            labels = await self._labels_of(node)
+        known = self.known_domain(node, topology)
+        if known is not None:
+            return known
+        labels = await self._labels_of(node)
         if topology not in labels:
             raise pods.NotYetError(f'node does not have topology label: {topology}')
         return labels[topology]
 
-    def _known(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
+    def known(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
+        """The leader as the cache has it."""
         return placement.leader_of(follower, name, self._by_name.get(name).values())
 
     async def _ask(self, follower: placement.Pod, name: placement.LeaderName, *, younger_than: float = 0) -> Found:

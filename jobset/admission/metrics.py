@@ -1,10 +1,13 @@
 """What the webhook server counts, under controller-runtime's names."""
 
+import bisect
 import datetime
+import itertools
 import time
-from typing import Self
+from collections.abc import Iterator
 
 import prometheus_client
+from prometheus_client import core
 
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 
@@ -14,26 +17,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = prometheus_client.CollectorRegistry()
-        self._requests = prometheus_client.Counter(
-            'controller_runtime_webhook_requests_total',
-            'Total number of admission requests by HTTP status code.',
-            ['webhook', 'code'],
-            registry=self.registry,
-        )
-        self._latency = prometheus_client.Histogram(
-            'controller_runtime_webhook_latency_seconds',
-            'Histogram of the latency of processing admission requests.',
-            ['webhook'],
-            buckets=BUCKETS,
-            registry=self.registry,
-        )
         self._routes: dict[str, _Route] = {}
-        self._in_flight = prometheus_client.Gauge(
-            'controller_runtime_webhook_requests_in_flight',
-            'Current number of admission requests being served.',
-            ['webhook'],
-            registry=self.registry,
-        )
+        self.registry.register(self)
         self._expiry = prometheus_client.Gauge(
             'jobset_webhook_certificate_expiry_timestamp_seconds',
             'When the serving certificate of the webhooks expires, in seconds since the epoch; 0 while there is none.',
@@ -53,15 +38,41 @@ class Metrics:
         del host, seconds
         self._asked.labels(code, method).inc()
 
-    def served(self, webhook: str) -> 'Outcome':
-        """Counts one request; the block sets the code."""
-        return Outcome(self._routes.get(webhook) or self._route(webhook))
+    def served(self, webhook: str) -> 'Serving':
+        """One request to a webhook, from now until its caller says that it is answered."""
+        route = self._routes.get(webhook)
+        if route is None:
+            route = self._routes[webhook] = _Route()
+        return Serving(route)
 
-    def _route(self, webhook: str) -> '_Route':
-        # Looking up labels takes longer than counting: it is done once for each webhook.
-        route = self._routes[webhook] = _Route(self._latency.labels(webhook), self._requests, webhook)
-        self._in_flight.labels(webhook).set_function(lambda: route.in_flight)
-        return route
+    def collect(self) -> Iterator[core.Metric]:
+        """What has been counted of requests, for the registry.
+
+        Counters of the library, with their locks, would take as long as a quick answer itself.
+        """
+        requests = core.CounterMetricFamily(
+            'controller_runtime_webhook_requests_total',
+            'Total number of admission requests by HTTP status code.',
+            labels=['webhook', 'code'],
+        )
+        latency = core.HistogramMetricFamily(
+            'controller_runtime_webhook_latency_seconds',
+            'Histogram of the latency of processing admission requests.',
+            labels=['webhook'],
+        )
+        in_flight = core.GaugeMetricFamily(
+            'controller_runtime_webhook_requests_in_flight',
+            'Current number of admission requests being served.',
+            labels=['webhook'],
+        )
+        for webhook, route in self._routes.items():
+            for code, count in route.codes.items():
+                requests.add_metric([webhook, str(code)], count)
+            below = itertools.accumulate(route.buckets)
+            bounds = [*map(str, map(float, BUCKETS)), '+Inf']
+            latency.add_metric([webhook], list(zip(bounds, below, strict=True)), route.seconds)
+            in_flight.add_metric([webhook], route.in_flight)
+        yield from (requests, latency, in_flight)
 
     def certificate_expires(self, at: datetime.datetime) -> None:
         """Tell of the certificate that is shown now; ``at`` is aware."""
@@ -73,44 +84,32 @@ class Metrics:
 
 
 class _Route:
-    """The counters of one webhook."""
+    """What has been counted of one webhook."""
 
-    def __init__(
-        self,
-        latency: prometheus_client.Histogram,
-        requests: prometheus_client.Counter,
-        webhook: str,
-    ) -> None:
-        self.latency = latency
+    __slots__ = ('buckets', 'codes', 'in_flight', 'seconds')
+
+    def __init__(self) -> None:
+        self.buckets = [0] * (len(BUCKETS) + 1)
+        self.codes: dict[int, int] = {}
         self.in_flight = 0
-        self._requests = requests
-        self._webhook = webhook
-        self._by_code: dict[int, prometheus_client.Counter] = {}
-
-    def answered(self, code: int) -> None:
-        counter = self._by_code.get(code)
-        if counter is None:
-            counter = self._by_code[code] = self._requests.labels(self._webhook, str(code))
-        counter.inc()
+        self.seconds = 0.0
 
 
-class Outcome:
-    """One request while it is answered, and the HTTP status that it is answered with; an exception is a 500."""
+class Serving:
+    """One request while it is answered."""
 
-    __slots__ = ('_route', '_started', 'code')
+    __slots__ = ('_route', '_started')
 
     def __init__(self, route: _Route) -> None:
-        self.code = 500
         self._route = route
-        self._started = 0.0
-
-    def __enter__(self) -> Self:
-        self._route.in_flight += 1
+        route.in_flight += 1
         self._started = time.perf_counter()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def end(self, code: int) -> None:
+        """It is answered, with this HTTP status."""
         route = self._route
         route.in_flight -= 1
-        route.latency.observe(time.perf_counter() - self._started)
-        route.answered(self.code)
+        route.codes[code] = route.codes.get(code, 0) + 1
+        taken = time.perf_counter() - self._started
+        route.seconds += taken
+        route.buckets[bisect.bisect_left(BUCKETS, taken)] += 1

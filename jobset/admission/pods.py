@@ -89,6 +89,12 @@ class UnknownError(NotYetError):
 class Leaders(Protocol):
     """Who knows where leaders are."""
 
+    def known(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+        """The leader as far as one knows without asking."""
+
+    def known_domain(self, node: str, topology: str) -> str | None:
+        """The topology domain of a node, if it is known without asking."""
+
     async def find(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
         """The leader, bound or not; waits a moment for one that is about to be bound. Raises UnknownError."""
 
@@ -99,26 +105,52 @@ class Leaders(Protocol):
         """The topology domain of a node. Raises :class:`NotYetError`."""
 
 
-async def complete(pod: NewPod, namespace: str, leaders: Leaders) -> Sequence[Operation]:
-    """The operations (RFC 6902) that complete a new pod. Raises :class:`NotYetError` where its node is no use."""
-    patch = _label(pod)
+def complete_at_once(pod: NewPod, namespace: str, leaders: Leaders) -> Sequence[Operation] | None:
+    """As :func:`complete`, or None where somebody has to be asked: that is so for few, and this takes less time."""
     topology = pod.topology
     if topology is None:
-        return patch
+        return _label(pod)
     if pod.is_leader:
-        return [*patch, *_affinities(pod, topology)]
+        return [*_label(pod), *_affinities(pod, topology)]
+    node = _known_node(pod, namespace, leaders)
+    domain = leaders.known_domain(node, topology) if node else None
+    return None if domain is None else [*_label(pod), *_selector(pod, topology, domain)]
+
+
+def passes_at_once(pod: NewPod, namespace: str, leaders: Leaders) -> bool:
+    """Whether :func:`judge` would let the pod through, as far as one knows without asking."""
+    topology = pod.topology
+    if topology is None or pod.is_leader:
+        return True
+    return topology in (pod.spec.node_selector or {}) and _known_node(pod, namespace, leaders) != ''
+
+
+def _known_node(pod: NewPod, namespace: str, leaders: Leaders) -> str:
+    try:
+        known = leaders.known(pod, placement.wanted_by(pod, namespace))
+    except placement.MissingLabelError:
+        return ''
+    return known.spec.node_name if isinstance(known, placement.Pod) else ''
+
+
+async def complete(pod: NewPod, namespace: str, leaders: Leaders) -> Sequence[Operation]:
+    """The operations (RFC 6902) that complete a new pod. Raises :class:`NotYetError` where its node is no use."""
+    done = complete_at_once(pod, namespace, leaders)
+    topology = pod.topology
+    if done is not None or topology is None:
+        return done or ()
     leader = await _leader(pod, namespace, leaders)
     # Without one, the pod is left as it is, and judged: see below.
     if leader is None or not leader.spec.node_name:
-        return patch
+        return _label(pod)
     domain = await leaders.domain(leader.spec.node_name, topology)
-    return [*patch, *_selector(pod, topology, domain)]
+    return [*_label(pod), *_selector(pod, topology, domain)]
 
 
 async def judge(pod: NewPod, namespace: str, leaders: Leaders) -> None:
     """Raises :class:`NotYetError` for a follower that has nothing to follow yet."""
     topology = pod.topology
-    if topology is None or pod.is_leader:
+    if topology is None or passes_at_once(pod, namespace, leaders):
         return
     selector = pod.spec.node_selector
     if selector is not None and topology not in selector:

@@ -75,7 +75,8 @@ class Answer:
 LookUp = Callable[[str, Sequence[str]], Awaitable[Mapping[str, validation.Found]]]
 """Looks up volume claims by namespace and names. Never raises for a claim: that is what ``UnknownClaim`` is for."""
 
-Handler = Callable[[Request], Awaitable[Answer]]
+Handler = Callable[[Request], Answer | Awaitable[Answer]]
+"""Answers at once where it can: on the path of most pods, nothing is waited for."""
 
 JOBSET: Final = GroupVersionKind(group=keys.GROUP, version=keys.VERSION, kind=keys.KIND)
 POD: Final = GroupVersionKind(version='v1', kind='Pod')
@@ -96,24 +97,18 @@ def routes(
 ) -> Mapping[str, tuple[GroupVersionKind, Handler]]:
     """Who answers at which path, and for which kind of object."""
 
-    async def mutate_jobset(request: Request) -> Answer:
-        return complete_jobset(request, gates=gates)
-
-    async def validate_jobset(request: Request) -> Answer:
-        return await judge_jobset(request, gates=gates, look_up=look_up)
-
-    async def mutate_pod(request: Request) -> Answer:
-        return await complete_pod(request, leaders)
-
-    async def validate_pod(request: Request) -> Answer:
-        return await judge_pod(request, leaders)
-
     return {
-        keys.MUTATE_JOBSET_PATH: (JOBSET, mutate_jobset),
-        keys.VALIDATE_JOBSET_PATH: (JOBSET, validate_jobset),
-        keys.MUTATE_POD_PATH: (POD, mutate_pod),
-        keys.VALIDATE_POD_PATH: (POD, validate_pod),
+        keys.MUTATE_JOBSET_PATH: (JOBSET, functools.partial(complete_jobset, gates=gates)),
+        keys.VALIDATE_JOBSET_PATH: (JOBSET, functools.partial(judge_jobset, gates=gates, look_up=look_up)),
+        keys.MUTATE_POD_PATH: (POD, functools.partial(complete_pod, leaders=leaders)),
+        keys.VALIDATE_POD_PATH: (POD, functools.partial(judge_pod, leaders=leaders)),
     }
+
+
+async def answered(handler: Handler, request: Request) -> Answer:
+    """What a handler answers, for those who wait in any case."""
+    answer = handler(request)
+    return answer if isinstance(answer, Answer) else await answer
 
 
 def decode(body: bytes, expected: GroupVersionKind) -> Request:
@@ -263,23 +258,33 @@ def _unreadable(path: str, text: str) -> validation.FieldError:
     return fields.FieldError(fields.Kind.INVALID, where or fields.NO_FIELD, what.replace('`', ''))
 
 
-async def complete_pod(request: Request, leaders: pods.Leaders) -> Answer:
+def complete_pod(request: Request, *, leaders: pods.Leaders) -> Answer | Awaitable[Answer]:
     """A new pod, with what :mod:`jobset.admission.pods` gives it."""
     pod = _new_pod(request)
     if pod is None:
         return ALLOWED
+    patch = pods.complete_at_once(pod, request.namespace, leaders)
+    return _complete_pod(pod, request.namespace, leaders) if patch is None else Answer(patch=patch)
+
+
+async def _complete_pod(pod: pods.NewPod, namespace: str, leaders: pods.Leaders) -> Answer:
     try:
-        return Answer(patch=await pods.complete(pod, request.namespace, leaders))
+        return Answer(patch=await pods.complete(pod, namespace, leaders))
     except pods.NotYetError as error:
         return _not_yet(error)
 
 
-async def judge_pod(request: Request, leaders: pods.Leaders) -> Answer:
+def judge_pod(request: Request, *, leaders: pods.Leaders) -> Answer | Awaitable[Answer]:
     """Whether a new pod may be created now."""
     pod = _new_pod(request)
+    if pod is None or pods.passes_at_once(pod, request.namespace, leaders):
+        return ALLOWED
+    return _judge_pod(pod, request.namespace, leaders)
+
+
+async def _judge_pod(pod: pods.NewPod, namespace: str, leaders: pods.Leaders) -> Answer:
     try:
-        if pod is not None:
-            await pods.judge(pod, request.namespace, leaders)
+        await pods.judge(pod, namespace, leaders)
     except pods.NotYetError as error:
         return _not_yet(error)
     return ALLOWED

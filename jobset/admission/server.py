@@ -5,7 +5,7 @@ import http
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -77,8 +77,8 @@ class Server:
         if head is None:
             return _failure(status, status.phrase.replace(' ', ''), status.phrase)
         answer = self._unfinished(status, head.path)
-        with self._counters.served(head.path) as outcome:
-            outcome.code = answer.status
+        serving = self._counters.served(head.path)
+        serving.end(answer.status)
         return answer
 
     def _unfinished(self, status: http.HTTPStatus, path: str) -> Answer:
@@ -92,29 +92,53 @@ class Server:
                 return _failure(400, 'BadRequest', f'{path}: {text}')
         return _failure(status, status.phrase.replace(' ', ''), f'{path}: {status.phrase}')
 
-    async def reply(self, head: Head, body: bytes) -> Answer:
+    def reply(self, head: Head, body: bytes) -> Answer | Awaitable[Answer]:
         """The review that answers one. A failure of ours is an answer, too."""
-        with self._counters.served(head.path) as outcome:
-            try:
-                answer = Answer(200, await self._review(head, body))
-            except reviews.BadReviewError as error:
-                answer = _failure(400, 'BadRequest', f'{head.path}: {error}')
-            except Exception:
-                # One review that we cannot handle must not end the server for all others.
-                logger.exception('%s: review failed', head.path)
-                answer = _failure(
-                    500, 'InternalError', f'{head.path}: the review failed; see the log of the controller'
-                )
-            outcome.code = answer.status
-            return answer
+        serving = self._counters.served(head.path)
+        try:
+            request, answer = self._review(head, body)
+            if not isinstance(answer, reviews.Answer):
+                return self._later(serving, head, request, answer)
+            reply = Answer(200, reviews.encode(request.uid, answer))
+        except Exception as error:
+            reply = _failed(head, error)
+        serving.end(reply.status)
+        return reply
 
-    async def _review(self, head: Head, body: bytes) -> bytes:
+    async def _later(
+        self,
+        serving: metrics.Serving,
+        head: Head,
+        request: reviews.Request,
+        coming: Awaitable[reviews.Answer],
+    ) -> Answer:
+        code = 500
+        try:
+            reply = Answer(200, reviews.encode(request.uid, await coming))
+            code = reply.status
+        except Exception as error:
+            reply = _failed(head, error)
+            code = reply.status
+        finally:
+            # Also where the client has gone.
+            serving.end(code)
+        return reply
+
+    def _review(self, head: Head, body: bytes) -> tuple[reviews.Request, reviews.Answer | Awaitable[reviews.Answer]]:
         content_type = head.headers.get('content-type', '').partition(';')[0].strip().lower()
         if content_type != 'application/json':
             raise reviews.BadReviewError(f'Content-Type: {content_type}; send application/json')
         expected, handler = self._routes[head.path]
-        review = reviews.decode(body, expected)
-        return reviews.encode(review.uid, await handler(review))
+        request = reviews.decode(body, expected)
+        return request, handler(request)
+
+
+def _failed(head: Head, error: Exception) -> Answer:
+    if isinstance(error, reviews.BadReviewError):
+        return _failure(400, 'BadRequest', f'{head.path}: {error}')
+    # One review that we cannot handle must not end the server for all others.
+    logger.error('%s: review failed', head.path, exc_info=error)
+    return _failure(500, 'InternalError', f'{head.path}: the review failed; see the log of the controller')
 
 
 def _failure(code: int, reason: str, message: str) -> Answer:

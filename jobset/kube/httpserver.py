@@ -13,7 +13,7 @@ import logging
 import socket
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol, cast
 
@@ -81,8 +81,10 @@ class Service(Protocol):
     def check(self, head: Head) -> Answer | None:
         """A refusal before the body is read; None for a request that may go on."""
 
-    async def reply(self, head: Head, body: bytes) -> Answer | Stream:
-        """The answer to a request. It does not raise."""
+    def reply(self, head: Head, body: bytes) -> Answer | Awaitable[Answer | Stream]:
+        """The answer to a request, at once or when it is found: a task for it takes as long as a quick answer itself.
+
+        It does not raise."""
 
     def refuse(self, status: http.HTTPStatus, head: Head | None) -> Answer:
         """What a client is told whose request cannot be read, at most its head."""
@@ -273,20 +275,25 @@ class Connection(asyncio.Protocol):
         self._transport.pause_reading()
 
     def _answer(self, request: _Request) -> None:
-        self._deadline = None
-        if request.refusal is not None:
-            self._write(request.refusal, closes=request.closes)
-            self._next(closes=request.closes)
-            return
-        self.answering = self._loop.create_task(self._reply(request.head, request.body, closes=request.closes))
+        """Answers it, and those that have come after it, as far as that can be done at once."""
+        following: _Request | None = request
+        while following is not None:
+            request = following
+            self._deadline = None
+            reply = request.refusal or self._service.reply(request.head, request.body)
+            if not isinstance(reply, Answer) or self._is_writable is not None:
+                self.answering = self._loop.create_task(self._reply(reply, request))
+                return
+            self._write(reply, request)
+            following = self._next(request)
 
-    async def _reply(self, head: Head, body: bytes, *, closes: bool) -> None:
+    async def _reply(self, reply: Answer | Awaitable[Answer | Stream], request: _Request) -> None:
         try:
-            answer = await self._service.reply(head, body)
+            answer = reply if isinstance(reply, Answer) else await reply
             if isinstance(answer, Stream):
-                await self._stream(answer, closes=closes)
+                await self._stream(answer, closes=request.closes)
             else:
-                self._write(answer, closes=closes, is_head=head.method == 'HEAD')
+                self._write(answer, request)
             await self._written()
         except Exception:
             # In the middle of an answer: it may not look like a complete one.
@@ -294,24 +301,29 @@ class Connection(asyncio.Protocol):
             self.abort()
         else:
             self.answering = None
-            self._next(closes=closes)
+            following = self._next(request)
+            if following is not None:
+                self._answer(following)
 
-    def _next(self, *, closes: bool) -> None:
-        if self._waiting and not closes:
-            self._answer(self._waiting.popleft())
-        elif closes or self._is_deaf:
+    def _next(self, answered: _Request) -> _Request | None:
+        """The request after one that is answered, if it is there; else what the connection needs to wait for it."""
+        if self._waiting and not answered.closes:
+            return self._waiting.popleft()
+        if answered.closes or self._is_deaf:
             self._is_deaf = True
             self._transport.close()
         else:
             self._deadline = self._loop.time() + self._bounds.idle_seconds
             if not self._transport.is_reading():
                 self._transport.resume_reading()
+        return None
 
-    def _write(self, answer: Answer, *, closes: bool, is_head: bool = False) -> None:
+    def _write(self, answer: Answer, request: _Request) -> None:
         body = answer.body
-        beginning = _beginning(answer.status, answer.content_type, tuple(answer.headers), closes)
+        beginning = _beginning(answer.status, answer.content_type, tuple(answer.headers), request.closes)
         head = b'%bContent-Length: %d\r\n\r\n' % (beginning, len(body))
-        self._transport.write(head if is_head else head + body)
+        only_head = request.head.method == 'HEAD' and request.refusal is None
+        self._transport.write(head if only_head else head + body)
 
     async def _stream(self, stream: Stream, *, closes: bool) -> None:
         write, pieces = self._transport.write, stream.pieces

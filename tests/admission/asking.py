@@ -59,6 +59,12 @@ class Standing:
         candidates = [pod for pod in self._pods if placement.name_of(pod) == name]
         return placement.leader_of(follower, name, candidates)
 
+    def known(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+        return placement.NoLeader('nobody has told us')
+
+    def known_domain(self, node: str, topology: str) -> str | None:
+        return None
+
     async def domain(self, node: str, topology: str) -> str:
         if node not in self._nodes:
             raise pods.NodeNotFoundError(f'Node "{node}" not found')
@@ -79,7 +85,7 @@ async def answer(
 ) -> Any:
     expected, handler = reviews.routes(gates=GATES, look_up=look_up, leaders=leaders)[path]
     request = reviews.decode(body, expected)
-    return json.loads(reviews.encode(request.uid, await handler(request)))
+    return json.loads(reviews.encode(request.uid, await reviews.answered(handler, request)))
 
 
 def responded(**response: Any) -> dict[str, Any]:

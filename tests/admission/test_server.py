@@ -287,10 +287,14 @@ async def test_status() -> None:
         assert await get('/readyz') == (503, 'webhook server is ending')
         assert await get('/healthz') == (200, 'ok')
 
-        with counters.served('/p') as outcome:
-            outcome.code = 200
+        counters.served('/p').end(200)
+        counters.served('/p')
         code, text = await get('/metrics')
         assert code == 200
         assert 'controller_runtime_webhook_requests_total{code="200",webhook="/p"} 1.0\n' in text
+        assert 'controller_runtime_webhook_requests_in_flight{webhook="/p"} 1.0\n' in text
+        assert 'controller_runtime_webhook_latency_seconds_bucket{le="0.005",webhook="/p"} 1.0\n' in text
+        assert 'controller_runtime_webhook_latency_seconds_bucket{le="+Inf",webhook="/p"} 1.0\n' in text
+        assert 'controller_runtime_webhook_latency_seconds_count{webhook="/p"} 1.0\n' in text
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(('127.0.0.1', int(url.rpartition(':')[2])))

@@ -44,7 +44,7 @@ async def _answer(handler: reviews.Handler, asked: review.Review, uid: str) -> r
         object=_raw(asked.object),
         old_object=_raw(asked.old_object),
     )
-    answer = await handler(request)
+    answer = await reviews.answered(handler, request)
     if answer.refusal is not None:
         return review.Answer(allowed=False, status=answer.refusal)
     return review.Answer(allowed=True, patch=answer.patch)
