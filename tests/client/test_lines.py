@@ -382,7 +382,9 @@ def test_the_last_run_that_has_begun(status: dict[str, Any], last: int) -> None:
     ],
 )
 @timed
-async def test_attempts_that_were_over_before_are_named(restarts: int, wanted: dict[str, Any], notes: list[str]) -> None:
+async def test_attempts_that_were_over_before_are_named(
+    restarts: int, wanted: dict[str, Any], notes: list[str]
+) -> None:
     obj = facts.jobset(facts.group('train'), status=FINISHED | {'restarts': restarts})
     found = await read(fakes.Cluster(obj), follow=True, **wanted)
     assert found == [Note('js', note) for note in notes]
