@@ -5,7 +5,6 @@ defaults and rules, our validating webhook; then its Jobs are judged (:mod:`jobs
 knows is not: names taken, quotas, claims that exist already. Built-in kinds are judged by their schema alone.
 """
 
-import copy
 import difflib
 import enum
 import functools
@@ -22,7 +21,7 @@ from jobset.cli import madejobs, places
 from jobset.client import manifests
 from jobset.client.manifests import Document, Problem
 from jobset.local import problems, resources, schemas
-from jobset.local.patches import operations
+from jobset.local.patches import operations, values
 from jobset.local.schemas import definitions
 
 _GATES: Final = features.FeatureGates()
@@ -43,6 +42,11 @@ class Verdict:
     document: Document
     extent: Extent
     problems: Sequence[Problem] = ()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether there is nothing against it, and there was nothing against what it was read from."""
+        return self.document.is_whole and not self.problems
 
 
 async def check_all(
@@ -128,7 +132,7 @@ def _typed(obj: dict[str, Any]) -> types.JobSet:
 
 
 def _structure(document: Document, schema: schemas.Schema) -> list[Problem]:
-    obj = copy.deepcopy(document.obj)
+    obj = values.copied(document.obj)
     try:
         schema.check(obj)
     except problems.Problem as problem:
@@ -155,7 +159,7 @@ def _unknown(path: str, root: schemas.Node) -> str:
 
 def _completed(document: Document) -> dict[str, Any]:
     """The object after the mutating webhook."""
-    obj = copy.deepcopy(document.obj)
+    obj = values.copied(document.obj)
     answer = reviews.complete_jobset(_request(obj, document.name))
     return operations.carry_out(obj, answer.patch)
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jobset.cli import options, registry
+from jobset.cli import failures, options, registry
 from jobset.client import explaining, homes, kinds, objects
 from jobset.client.jobsets import Jobsets
 from jobset.kube import requests
@@ -188,7 +188,10 @@ def _target(words: Sequence[str], flags: Mapping[str, Any]) -> options.Target:
 
 
 def _asked(target: options.Target, ask: Callable[[Jobsets], Awaitable[Sequence[str]]]) -> Offer:
-    """What the cluster answers; nothing when it does not, or not in time: a completion must not complain."""
+    """What the cluster answers; nothing when it does not, or not in time: a completion must not complain.
+
+    Who wonders why has it told, see :data:`jobset.cli.failures.DEBUGGING`.
+    """
 
     async def wait() -> Sequence[str]:
         async with asyncio.timeout(PATIENCE_SECONDS), target.connect() as jobsets:
@@ -196,7 +199,8 @@ def _asked(target: options.Target, ask: Callable[[Jobsets], Awaitable[Sequence[s
 
     try:
         return Offer(dict.fromkeys(asyncio.run(wait()), ''))
-    except Exception:
+    except Exception as error:
+        failures.explain(error)
         return NOTHING
 
 

@@ -1,10 +1,15 @@
 """What goes wrong, as one line for a person and an exit code."""
 
 import os
+import sys
+import traceback
 from typing import Final
 
 FAILED: Final = 1
 USAGE: Final = 2
+
+DEBUGGING: Final = 'JOBSET_DEBUG_COMPLETION'
+"""Variable of the environment; not empty where completions shall say why they offer nothing."""
 
 
 class Failure(Exception):  # noqa: N818 - what a command ends with, not what has happened inside
@@ -33,6 +38,17 @@ def describe(error: Exception) -> str | None:
         case Failure() | auth.Misconfigured() | OSError() | homes.UnknownCluster() | failures.WaitError():
             return str(error)
     return None
+
+
+def explain(error: Exception) -> None:
+    """Say what went wrong with a completion, to those who have asked."""
+    if os.environ.get(DEBUGGING):
+        text = describe(error) or ''
+        if isinstance(error, TimeoutError):
+            text = 'the cluster does not answer in time'
+        print(f'jobset: no completion: {text or repr(error)}', file=sys.stderr)  # noqa: T201
+        if not text or wants_traceback():
+            traceback.print_exception(error)
 
 
 def wants_traceback() -> bool:

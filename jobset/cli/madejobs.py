@@ -23,11 +23,17 @@ _MOMENT: Final = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 def check(jobset: types.JobSet) -> Iterator[Cause]:
     """The mistakes, with their paths in the JobSet; ``jobset`` is as admitted."""
     factory = jobs.Factory(jobset)
+    verdicts: dict[tuple[bytes, str, int], list[Cause]] = {}
     for place, group in enumerate(jobset.spec.replicated_jobs):
         child = next(children.wanted(jobset, place), None)
-        if child is not None:
-            for cause in _judged(factory.build(child)):
-                yield _placed(cause, place, group.name)
+        if child is None:
+            continue
+        # Jobs of equal templates differ in names and marks, of which only the length can be wrong.
+        key = (bytes(group.template), group.group_name, len(child.name))
+        if key not in verdicts:
+            verdicts[key] = _judged(factory.build(child))
+        for cause in verdicts[key]:
+            yield _placed(cause, place, group.name)
 
 
 def _judged(made: object) -> list[Cause]:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
-from jobset.client import values
+from jobset.client import garbage, values
 
 Object = dict[str, Any]
 """One JSON object."""
@@ -60,6 +60,9 @@ class Document:
     obj: Object
     file: str
     node: yaml.MappingNode = field(repr=False, compare=False)
+
+    is_whole: bool = True
+    """Whether all of it could be read; what could not is among the problems of the file."""
 
     @property
     def line(self) -> int:
@@ -155,7 +158,8 @@ def parse(content: bytes, file: str) -> Contents:
     if text.lstrip()[:1] in ('{', '['):
         text = _yaml_from_json(text)
     reading = _Reading(file)
-    reading.read(text)
+    with garbage.left_alone():
+        reading.read(text)
     if not reading.documents and not reading.problems:
         reading.problems.append(Problem(file, None, '', 'is empty: it holds no object'))
     return Contents(reading.documents, reading.problems)
@@ -174,7 +178,7 @@ class _Reading:
             for node in _compose(text):
                 self._take(node)
         except yaml.YAMLError as error:
-            self.problems.append(self._no_yaml(error))
+            self.problems.append(self._no_yaml(error, text))
         except RecursionError:
             self.problems.append(Problem(self.file, None, '', 'is nested too deeply'))
 
@@ -185,6 +189,7 @@ class _Reading:
         if not isinstance(node, yaml.MappingNode):
             self._complain('', 'must be an object, with fields such as apiVersion and kind', node)
             return
+        before = len(self.problems)
         try:
             obj = values.Builder(self._complain).build(node)
         except values.TooLargeError as error:
@@ -192,16 +197,16 @@ class _Reading:
             return
         assert isinstance(obj, dict)  # noqa: S101 - for the type checker; a mapping has become one
         if obj.get('kind') == 'List' and isinstance(obj.get('items'), list):
-            self._take_items(node, obj['items'])
+            self._take_items(node, obj['items'], is_whole=len(self.problems) == before)
         else:
-            self.documents.append(Document(obj, self.file, node))
+            self.documents.append(Document(obj, self.file, node, is_whole=len(self.problems) == before))
 
-    def _take_items(self, node: yaml.MappingNode, items: list[object]) -> None:
+    def _take_items(self, node: yaml.MappingNode, items: list[object], *, is_whole: bool) -> None:
         """The objects of a list: each is one of its own."""
         for i, item in enumerate(items):
             found = _step(_step(node, 'items')[1], i)  # type: ignore[index]  # it was just read from there
             if isinstance(item, dict) and found is not None and isinstance(found[1], yaml.MappingNode):
-                self.documents.append(Document(item, self.file, found[1]))
+                self.documents.append(Document(item, self.file, found[1], is_whole=is_whole))
             else:
                 self._complain(f'items[{i}]', 'must be an object', node)
 
@@ -209,12 +214,25 @@ class _Reading:
         mark = node.start_mark
         self.problems.append(Problem(self.file, Position(mark.line + 1, mark.column + 1), path, text))
 
-    def _no_yaml(self, error: yaml.YAMLError) -> Problem:
+    def _no_yaml(self, error: yaml.YAMLError, content: str) -> Problem:
         mark = getattr(error, 'problem_mark', None)
+        if mark is not None and (tab := _tab(content, mark.line)):
+            return Problem(self.file, Position(mark.line + 1, tab), '', 'is no YAML: a tab; use spaces to indent')
         what = getattr(error, 'problem', None) or getattr(error, 'reason', None) or 'it cannot be parsed'
         context = getattr(error, 'context', None)
         text = f'is no YAML: {what} ({context})' if context else f'is no YAML: {what}'
         return Problem(self.file, None if mark is None else Position(mark.line + 1, mark.column + 1), '', text)
+
+
+def _tab(content: str, line: int) -> int:
+    """The column of the first tab that is in the way of what a line begins with, from 1; 0 where there is none."""
+    lines = content.splitlines()
+    found = _START.match(lines[line]) if line < len(lines) else None
+    return found[0].find('\t') + 1 if found else 0
+
+
+_START: Final = re.compile(r'[-\s]*')
+"""The indentation of a line, and the marks of entries of lists."""
 
 
 def _compose(text: str) -> Iterator[yaml.Node | None]:

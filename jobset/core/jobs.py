@@ -6,7 +6,9 @@ Labels and annotations of the JobSet itself are not handed down, but for exclusi
 
 import hashlib
 import itertools
-from typing import NamedTuple, cast
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Self, cast
 
 import msgspec
 
@@ -61,12 +63,13 @@ class Factory:
         shown = tells_execution and execution is not None
         self._execution = {keys.EXECUTION_ATTEMPT: str(execution)} if shown else {}
         self._gangs = {position: gang for gang in grouped for position in gang.members}
-        self._places = [_place(jobset, position) for position in range(len(jobset.spec.replicated_jobs))]
+        self._counts = _Counts.of(jobset.spec.replicated_jobs)
+        self._places: dict[int, _Place] = {}
         self._owners = [network.owner_reference(jobset)]
 
     def build(self, child: children.Child) -> _Object:
         """The Job in full. Parts that all Jobs share are shared: encode it, don't change it."""
-        place = self._places[child.position]
+        place = self._place(child.position)
         marks: _Object = {
             **place.fixed,
             keys.JOB_INDEX: str(child.job_index),
@@ -114,6 +117,12 @@ class Factory:
         attempt = self._jobset.status.restarts
         return None if gang is None else gangs.name(self._jobset, gang, job_index=child.job_index, attempt=attempt)
 
+    def _place(self, position: int) -> _Place:
+        found = self._places.get(position)
+        if found is None:
+            found = self._places[position] = _place(self._jobset, position, self._counts)
+        return found
+
     def _placed(self, pod_spec: _Object, child: children.Child, annotations: _Object) -> _Object:
         """The pod spec, bound to prepared nodes where the node-selector strategy asks for it."""
         if not uses_node_selectors(annotations):
@@ -145,10 +154,31 @@ def _of(parent: _Object, key: str) -> _Object:
     return cast(_Object, parent.get(key) or {})
 
 
-def _place(jobset: types.JobSet, position: int) -> _Place:
-    replicated_jobs = jobset.spec.replicated_jobs
-    job = replicated_jobs[position]
-    earlier = replicated_jobs[:position]
+class _Counts(NamedTuple):
+    """Replicas, counted once for all replicated jobs: there may be thousands of them."""
+
+    total: int
+    groups: Mapping[str, int]
+    before: Sequence[int]
+    """Of each replicated job, the replicas of all earlier ones."""
+
+    before_in_group: Sequence[int]
+
+    @classmethod
+    def of(cls, replicated_jobs: Sequence[types.ReplicatedJob]) -> Self:
+        total = 0
+        groups: Counter[str] = Counter()
+        before, before_in_group = [], []
+        for job in replicated_jobs:
+            before.append(total)
+            before_in_group.append(groups[job.group_name])
+            total += job.count
+            groups[job.group_name] += job.count
+        return cls(total, groups, before, before_in_group)
+
+
+def _place(jobset: types.JobSet, position: int, counts: _Counts) -> _Place:
+    job = jobset.spec.replicated_jobs[position]
     template = cast(_Object, msgspec.json.decode(job.template))
     spec = done.without_ttl(jobset, _of(template, 'spec'))
     pod_template = _of(spec, 'template')
@@ -157,25 +187,23 @@ def _place(jobset: types.JobSet, position: int) -> _Place:
         spec=spec,
         pod_template=pod_template,
         pod_spec=_pod_spec(jobset, job, _of(pod_template, 'spec')),
-        fixed=_fixed(jobset, job),
+        fixed=_fixed(jobset, job, counts),
         exclusive=_exclusive(jobset, _of(_of(template, 'metadata'), 'annotations')),
-        before=sum(other.count for other in earlier),
-        before_in_group=sum(other.count for other in earlier if other.group_name == job.group_name),
+        before=counts.before[position],
+        before_in_group=counts.before_in_group[position],
     )
 
 
-def _fixed(jobset: types.JobSet, job: types.ReplicatedJob) -> dict[str, str]:
-    replicated_jobs = jobset.spec.replicated_jobs
-    group = [other for other in replicated_jobs if other.group_name == job.group_name]
+def _fixed(jobset: types.JobSet, job: types.ReplicatedJob, counts: _Counts) -> dict[str, str]:
     marks = {
         keys.JOBSET_NAME: jobset.metadata.name,
         keys.JOBSET_UID: jobset.metadata.uid,
         keys.REPLICATED_JOB_NAME: job.name,
         keys.REPLICATED_JOB_REPLICAS: str(job.count),
-        keys.GLOBAL_REPLICAS: str(sum(other.count for other in replicated_jobs)),
+        keys.GLOBAL_REPLICAS: str(counts.total),
         keys.RESTART_ATTEMPT: str(jobset.status.restarts),
         keys.GROUP_NAME: job.group_name,
-        keys.GROUP_REPLICAS: str(sum(other.count for other in group)),
+        keys.GROUP_REPLICAS: str(counts.groups[job.group_name]),
     }
     endpoint = network.coordinator_endpoint(jobset)
     return marks if endpoint is None else marks | {keys.COORDINATOR: endpoint}

@@ -71,6 +71,19 @@ def test_a_cluster_that_does_not_answer_offers_nothing(served: fakes.Cluster) ->
     assert offered('tree', '') == [':4']
 
 
+def test_why_nothing_is_offered_is_told_to_those_who_ask(
+    served: fakes.Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served.answers['GET /api'] = errors.Unreachable('refused', sent=False)
+    said = []
+    for value in ('', '1'):
+        monkeypatch.setenv('JOBSET_DEBUG_COMPLETION', value)
+        assert offered('tree', '') == [':4']
+        said.append(capsys.readouterr().err)
+
+    assert said == ['', 'jobset: no completion: no answer from the server: refused\n']
+
+
 def test_in_the_protocol_of_kubectl(jobset: Jobset, monkeypatch: pytest.MonkeyPatch) -> None:
     assert jobset('__complete', '--', 'tim') == (
         0,
@@ -96,7 +109,9 @@ def test_bash_completes(jobset: Jobset, tmp_path: Path) -> None:
     script = tmp_path / 'script'
     script.write_text(jobset('completion', 'bash')[1])
     program = tmp_path / 'jobset'
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m jobset.cli.main "$@"\n')
+    program.write_text(
+        f'#!/bin/sh\nfor last; do :; done; echo "asked for $last" >&2\nexec {sys.executable} -m jobset.cli.main "$@"\n'
+    )
     program.chmod(0o755)
     (tmp_path / 'file.yaml').touch()
     asking = f"""
@@ -107,9 +122,11 @@ COMP_WORDS=(jobset validate fi) COMP_CWORD=2; _jobset; echo "${{COMPREPLY[*]}}"
 """
     environment = os.environ | {
         'PATH': f'{tmp_path}:{os.environ["PATH"]}',
+        'JOBSET_DEBUG_COMPLETION': '1',
         'PYTHONPATH': str(Path(__file__).parents[2]),
     }
     done = subprocess.run(
         ['bash', '-c', asking], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.splitlines() == ['validate', 'file.yaml']
+    assert done.stderr == 'asked for val\nasked for fi\n'

@@ -5,9 +5,14 @@ import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
+import msgspec
 import pytest
 
+from jobset.api import types
+from jobset.cli import madejobs
+from jobset.local.problems import Cause
 from tests.cli.conftest import Jobset
 
 GOOD = """\
@@ -119,7 +124,6 @@ def test_good(jobset: Jobset, file: Path) -> None:
         ], id='a template that makes no Job'),
         pytest.param('    replicas: 2\n', '    replicas: 2\n    replicas: 3\n', [
             '19:5: spec.replicatedJobs[1].replicas: given twice, first in line 18; remove one',
-            '1: JobSet js: valid',
         ], id='key given twice'),
     ],
 )  # fmt: skip
@@ -216,3 +220,41 @@ def test_feature_gates(jobset: Jobset, file: Path) -> None:
         '',
         'jobset: --feature-gates Nope: write Nope=true or Nope=false\n',
     )
+
+
+def test_equal_templates_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[str] = []
+
+    def judge(made: Any) -> list[Cause]:
+        judged.append(made['metadata']['name'])
+        return [Cause('spec.completions', 'Invalid value')]
+
+    monkeypatch.setattr(madejobs, '_judged', judge)
+    groups = [('a', 'x'), ('b', 'x'), ('long', 'x'), ('c', 'y'), ('d', 'x')]
+    parts = [{'name': name, 'template': {'metadata': {'labels': {'l': label}}}} for name, label in groups]
+    body = {'metadata': {'name': 'js'}, 'spec': {'replicatedJobs': parts}}
+
+    causes = list(madejobs.check(msgspec.json.decode(msgspec.json.encode(body), type=types.JobSet)))
+
+    assert judged == ['js-a-0', 'js-long-0', 'js-c-0']
+    assert [cause.field for cause in causes] == [
+        f'spec.replicatedJobs[{place}].template.spec.completions' for place in range(5)
+    ]
+    assert [cause.message.rpartition('; ')[2] for cause in causes] == [
+        f'no Job of {name} could be created' for name, _ in groups
+    ]
+
+
+def test_an_object_that_was_not_read_as_a_whole_is_not_called_valid(jobset: Jobset, file: Path) -> None:
+    file.write_text(
+        GOOD + '---\n' + GOOD.replace('replicas: 2', 'replicas: 2\n    replicas: 3').replace('name: js', 'name: bad')
+    )
+
+    code, output, _ = jobset('validate', str(file))
+    report = json.loads(jobset('validate', str(file), '-o', 'json')[1])
+
+    assert (code, [line for line in output.splitlines() if line.endswith('valid')]) == (
+        1,
+        [f'{file}:1: JobSet js: valid'],
+    )
+    assert [(one['name'], one['valid']) for one in report['objects']] == [('js', True), ('bad', False)]

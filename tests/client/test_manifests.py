@@ -166,8 +166,12 @@ def test_list_of_objects() -> None:
             "f.yaml:1:4: is no YAML: found undefined alias",
         ], id='unknown alias'),
         pytest.param('a:\n\tb: c\n', [
-            'f.yaml:2:1: is no YAML: found character that cannot start any token (while scanning for the next token)',
+            'f.yaml:2:1: is no YAML: a tab; use spaces to indent',
         ], id='tab'),
+        pytest.param('a:\n  -\tb: c\n', ['f.yaml:2:4: is no YAML: a tab; use spaces to indent'], id='tab in a list'),
+        pytest.param('a: b\tc: d\n', [
+            'f.yaml:1:7: is no YAML: mapping values are not allowed in this context',
+        ], id='tab elsewhere'),
     ],
 )  # fmt: skip
 def test_mistakes(text: str, expected: list[str]) -> None:

@@ -11,7 +11,8 @@ SCRIPTS: Final = {
 # To have it now:     source <(jobset completion bash)
 # To have it always:  jobset completion bash > ~/.local/share/bash-completion/completions/jobset
 _jobset() {
-    local current="${COMP_WORDS[COMP_CWORD]}" line files=0
+    local current="${COMP_WORDS[COMP_CWORD]}" line files=0 errors=/dev/null
+    [[ -z ${JOBSET_DEBUG_COMPLETION:-} ]] || errors=/dev/stderr
     COMPREPLY=()
     while IFS= read -r line; do
         case "$line" in
@@ -19,7 +20,7 @@ _jobset() {
             :*) ;;
             *) COMPREPLY+=("${line%%$'\\t'*}") ;;
         esac
-    done < <(jobset __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    done < <(jobset __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>>"$errors")
     if [[ $files == 4 ]]; then
         compopt +o default 2>/dev/null
     elif [[ ${#COMPREPLY[@]} == 0 ]]; then
@@ -34,8 +35,9 @@ complete -o default -F _jobset jobset
 # To have it always, put it into a folder of $fpath:  jobset completion zsh > ~/.zfunc/_jobset
 _jobset() {
     local -a candidates
-    local line files=0
-    for line in "${(@f)$(jobset __complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    local line files=0 errors=/dev/null
+    [[ -z ${JOBSET_DEBUG_COMPLETION:-} ]] || errors=/dev/stderr
+    for line in "${(@f)$(jobset __complete -- "${(@)words[2,CURRENT]}" 2>>"$errors")}"; do
         case "$line" in
             :4) files=4 ;;
             :*|'') ;;
@@ -49,13 +51,17 @@ if [[ "$funcstack[1]" == _jobset ]]; then _jobset "$@"; else compdef _jobset job
 """,
     'fish': """\
 # To have it always:  jobset completion fish > ~/.config/fish/completions/jobset.fish
-function __jobset_complete
+function __jobset_asked
     set -l words (commandline -opc) (commandline -ct)
-    jobset __complete -- $words[2..-1] 2>/dev/null | string match -v -r '^:[0-9]+$'
+    set -l errors /dev/null
+    test -z "$JOBSET_DEBUG_COMPLETION"; or set errors /dev/stderr
+    jobset __complete -- $words[2..-1] 2>>$errors
+end
+function __jobset_complete
+    __jobset_asked | string match -v -r '^:[0-9]+$'
 end
 function __jobset_files
-    set -l words (commandline -opc) (commandline -ct)
-    not contains -- :4 (jobset __complete -- $words[2..-1] 2>/dev/null)
+    not contains -- :4 (__jobset_asked)
 end
 complete -c jobset -f -a '(__jobset_complete)'
 complete -c jobset -n __jobset_files -F

@@ -7,7 +7,7 @@ import typer
 
 from jobset.api import features
 from jobset.cli import checking, failures, options, output
-from jobset.client import manifests
+from jobset.client import garbage, manifests
 
 INVALID: Final = 1
 UNREADABLE: Final = 2
@@ -27,8 +27,9 @@ def command(
     The exit code is 0 when all is well, 1 when something is not, 2 when a file cannot be read at all.
     """
     options.one_of(form, 'text', 'json')
-    contents = manifests.read_all(files, recursive=recursive)
-    verdicts = asyncio.run(checking.check_all(contents.documents, gates=_gates(gates)))
+    with garbage.left_alone():
+        contents = manifests.read_all(files, recursive=recursive)
+        verdicts = asyncio.run(checking.check_all(contents.documents, gates=_gates(gates)))
     found = [*contents.problems, *(problem for verdict in verdicts for problem in verdict.problems)]
     if form == 'json':
         output.write(output.document(_report(verdicts, found), 'json'))
@@ -58,7 +59,7 @@ def _lines(contents: manifests.Contents, verdicts: list[checking.Verdict]) -> li
     for verdict in verdicts:
         document = verdict.document
         lines += [str(problem) for problem in verdict.problems]
-        if not verdict.problems:
+        if verdict.is_good:
             lines.append(f'{document.file}:{document.line}: {document.kind} {document.name}: {verdict.extent.value}')
     return lines
 
@@ -73,7 +74,7 @@ def _report(verdicts: list[checking.Verdict], found: list[manifests.Problem]) ->
                 'apiVersion': verdict.document.api_version,
                 'kind': verdict.document.kind,
                 'name': verdict.document.name,
-                'valid': not verdict.problems,
+                'valid': verdict.is_good,
                 'checked': verdict.extent.name.lower(),
             }
             for verdict in verdicts

@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Final, Protocol, Self
 
 from jobset.api import features
+from jobset.client import together
 from jobset.controller import manager, metrics
 from jobset.kube import client, events, requests
 from jobset.local import clock as clocks
@@ -117,7 +118,10 @@ class Settings:
 
 
 class Simulation:
-    """Runs from ``async with`` to its end. What ends by itself ends all, with its exception."""
+    """Runs from ``async with`` to its end. What ends by itself ends all, with its exception.
+
+    That, and the one of the block, comes out as it was raised: of several the first.
+    """
 
     def __init__(
         self,
@@ -194,4 +198,9 @@ class Simulation:
     ) -> None:
         for task in self._tasks:
             task.cancel()
-        await self._group.__aexit__(kind, error, trace)
+        try:
+            await self._group.__aexit__(kind, error, trace)
+        except BaseExceptionGroup as errors:
+            if errors.exceptions[0] is not error:
+                raise together.first(errors) from None
+            # Not raised again: it goes on by itself, even where it is a group of its own.

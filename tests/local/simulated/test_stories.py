@@ -1,11 +1,16 @@
 """Simulated clusters, with exact times."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
 
 from jobset.api import keys
 from jobset.controller import world
 from jobset.local import clock
-from jobset.local.simulated import nodes, outages, outcomes
+from jobset.local.simulated import nodes, outages, outcomes, simulation
+from jobset.local.store import storage
 from tests.local.simulated import diary
 
 ONE = (nodes.Pool(count=1, cpu='1'),)
@@ -212,3 +217,47 @@ def test_a_day_without_anything_is_nothing() -> None:
 
     # Less than one a second; the sweeps of events are one a minute, for each of three who record some.
     assert clock.run(story()) < 3 * 24 * 3600 / 10
+
+
+class Broken(Exception):  # noqa: N818 - what a block says
+    """Of a block, or of a part."""
+
+
+@contextlib.asynccontextmanager
+async def cluster(*others: simulation.MakePart) -> AsyncIterator[None]:
+    time = clock.Clock()
+    async with (
+        simulation.serving(storage.Store(), clock=time) as served,
+        simulation.Simulation(served.carrier, clock=time, pools=ONE, others=others),
+    ):
+        yield
+
+
+@pytest.mark.parametrize('error', [Broken('mine'), ExceptionGroup('mine', [Broken('a'), Broken('b')])])
+def test_what_a_block_raises_comes_out_as_it_is(error: Exception) -> None:
+    async def story() -> None:
+        async with cluster():
+            raise error
+
+    with pytest.raises(type(error)) as found:
+        clock.run(story())
+
+    assert found.value is error
+
+
+def test_what_a_part_raises_ends_the_block_and_comes_out_as_it_is() -> None:
+    error = Broken('its own')
+
+    class Part:
+        async def run(self) -> None:
+            await asyncio.sleep(5)
+            raise error
+
+    async def story() -> None:
+        async with cluster(lambda _api, _clock: Part()):
+            await asyncio.sleep(1000)
+
+    with pytest.raises(Broken) as found:
+        clock.run(story())
+
+    assert found.value is error
