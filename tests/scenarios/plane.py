@@ -52,7 +52,7 @@ class Plane:
 
 
 @contextlib.contextmanager
-def started(folder: pathlib.Path, settings: cluster.Settings = cluster.Settings()) -> Iterator[Plane]:
+def started(folder: pathlib.Path, settings: cluster.Settings | None = None) -> Iterator[Plane]:
     """A plane for the length of the block."""
     ready = threading.Event()
     stop = asyncio.Event()
@@ -60,7 +60,7 @@ def started(folder: pathlib.Path, settings: cluster.Settings = cluster.Settings(
     failures: list[BaseException] = []
 
     async def live() -> None:
-        async with cluster.Cluster(folder=folder, settings=settings) as running:
+        async with cluster.Cluster(folder=folder, settings=settings or cluster.Settings()) as running:
             planes.append(Plane(running, asyncio.get_running_loop()))
             ready.set()
             await stop.wait()
