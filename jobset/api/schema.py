@@ -27,7 +27,8 @@ def jobset() -> JsonSchema:
 
 def _struct(cls: type[msgspec.Struct]) -> JsonSchema:
     fields = _fields(cls)
-    made: JsonSchema = {'type': 'object', 'properties': _properties(fields)}
+    # The server drops an empty map, and what is stored must be what was sent.
+    made: JsonSchema = {'type': 'object'} | ({'properties': _properties(fields)} if fields else {})
     required = sorted(field.encode_name for field, fact in fields if _is_required(field, fact))
     return made | ({'required': required} if required else {}) | facts.OBJECTS.get(cls, {})
 
