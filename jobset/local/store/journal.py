@@ -4,6 +4,8 @@ A folder holds ``snapshot-N`` with everything up to some revision, and ``journal
 journal has grown, ``journal-N+1`` is begun, then ``snapshot-N+1`` is written aside and renamed, then what is older is
 removed; a kill in between leaves files that :mod:`jobset.local.store.recovery` reads in the right order.
 
+A journal begins with an entry of its own, and is in place only with that: one without any was shortened afterwards.
+
 A change is in the hands of the operating system before it is acknowledged, which survives the death of this process.
 It is on the disk after the next sync; a loss of power costs what came after that.
 """
@@ -135,7 +137,7 @@ class Journal:
         old, number = self._file, self._number + 1
         path = recovery.journal_path(self._folder, number)
         self._file = self._begin(path)
-        self._path, self._number, self._size = path, number, 0
+        self._path, self._number, self._size = path, number, os.fstat(self._file).st_size
         os.close(old)
         state = everything()
         self._snapshot_bytes = await asyncio.to_thread(_snapshot, self._folder, number, state)
@@ -157,7 +159,9 @@ class Journal:
             raise
 
     def _begin(self, path: Path) -> int:
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        if not path.exists():
+            _begin(path)
+        file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
         _sync_folder(self._folder)
         return file
 
@@ -172,6 +176,25 @@ class Journal:
             os.ftruncate(self._file, self._size)
         except OSError as error:
             self._broken = f'ends with half an entry that cannot be removed, start again: {_text(error)}'
+
+
+def _begin(path: Path) -> None:
+    """Makes a journal without changes, aside first: it is never there without its beginning."""
+    aside = path.with_suffix('.new')
+    number = int(path.name.rpartition('-')[2])
+    try:
+        with open(aside, 'wb', opener=_private) as file:
+            file.write(framing.encode(_encode((recovery.JOURNAL, number, 0)) + b'\n'))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except OSError:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def _entry(change: Type, kind: str, record: Record) -> bytes:

@@ -22,7 +22,12 @@ logger = logging.getLogger(__name__)
 SNAPSHOT: Final = 'snapshot'
 """Type of the first entry of a snapshot."""
 
+JOURNAL: Final = 'journal'
+"""Type of the first entry of a journal. Those that were begun before there was one begin with a change."""
+
 _NAME: Final = re.compile(r'(snapshot|journal)-(\d{8})')
+
+_BEGINNING: Final = b'["journal",'
 
 _Head = tuple[str, str, int, str, str, str, str]
 _heads: Final = msgspec.json.Decoder(_Head)
@@ -74,7 +79,7 @@ def read(folder: Path) -> Found:
     _demand_all(folder, base, later)
     for number in later:
         _read_journal(journal_path(folder, number), state, is_last=number == later[-1])
-    for leftover in folder.glob('snapshot-*.new'):
+    for leftover in folder.glob('*-*.new'):
         leftover.unlink()
     remove_before(folder, base)
     objects = [(kind, record) for kind, kept in state.objects.items() for record in kept.values()]
@@ -134,8 +139,12 @@ def _read_snapshot(path: Path, state: _State) -> None:
 
 
 def _read_journal(path: Path, state: _State, *, is_last: bool) -> None:
+    if not path.stat().st_size:
+        raise DamagedFileError(path, 0, 'the file is empty, which it has never been')
     for offset, body in _entries(path, cut=is_last):
         head, _, data = body.partition(b'\n')
+        if not offset and head.startswith(_BEGINNING):
+            continue
         change, kind, record = _record(path, offset, head, data)
         if record.revision != state.revision + 1:
             raise DamagedFileError(path, offset, f'revision {record.revision} follows {state.revision}')
@@ -182,7 +191,8 @@ def _entries(path: Path, *, cut: bool) -> Iterator[tuple[int, bytes]]:
         raise DamagedFileError(path, error.offset, error.why) from None
     if torn is None:
         return
-    if not cut:
+    if not cut or not torn.offset:
+        # What a file begins with is there before the file is.
         raise DamagedFileError(path, torn.offset, 'ends in the middle of an entry')
     logger.warning('%s: an entry of %d bytes was not complete, it is cut off', path, len(data) - torn.offset)
     with path.open('r+b') as file:

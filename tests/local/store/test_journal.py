@@ -165,16 +165,44 @@ def test_a_torn_end_is_cut_at_every_byte(tmp_path: Path, caplog: pytest.LogCaptu
     whole = path.read_bytes()
     ends = [offset for offset, _ in framing.decode(whole)]  # type: ignore[misc]
 
-    for size in range(len(whole)):
+    for size in range(ends[1], len(whole)):
         path.write_bytes(whole[:size])
         with Opened(tmp_path) as second:
-            expected = ['a'] if size >= ends[1] else []
+            expected = ['a'] if size >= ends[2] else []
             assert list(second.state()) == expected
             second.put('z')
         with Opened(tmp_path) as third:
             assert list(third.state()) == [*expected, 'z']
 
     assert 'was not complete, it is cut off' in caplog.text
+
+
+@pytest.mark.parametrize('is_compacted', [False, True])
+async def test_a_journal_without_its_beginning_stops_the_start_and_is_left(tmp_path: Path, is_compacted: bool) -> None:
+    with Opened(tmp_path) as first:
+        if is_compacted:
+            await first.journal.compact(first.store.everything)
+    path = tmp_path / f'journal-0000000{int(is_compacted)}'
+    whole = path.read_bytes()
+
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        why = 'ends in the middle of an entry' if size else 'the file is empty, which it has never been'
+        with pytest.raises(recovery.DamagedFileError, match=f'{path}: damaged at byte 0: {why}'):
+            Opened(tmp_path)
+        assert path.read_bytes() == whole[:size]
+
+
+def test_a_journal_from_before_there_was_a_beginning(tmp_path: Path) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+    path = tmp_path / 'journal-00000000'
+    whole = path.read_bytes()
+    _, second = (offset for offset, _ in framing.decode(whole))  # type: ignore[misc]
+    path.write_bytes(whole[second:])
+
+    with Opened(tmp_path) as again:
+        assert list(again.state()) == ['a']
 
 
 @pytest.mark.parametrize('zeros', [1, 11, 12, 4096])
@@ -250,7 +278,7 @@ def test_an_entry_that_was_taken_out_is_noticed(tmp_path: Path) -> None:
             first.put(name)
     path = tmp_path / 'journal-00000000'
     whole = path.read_bytes()
-    _, second, third = (offset for offset, _ in framing.decode(whole))  # type: ignore[misc]
+    _, _, second, third = (offset for offset, _ in framing.decode(whole))  # type: ignore[misc]
     path.write_bytes(whole[:second] + whole[third:])
 
     with pytest.raises(recovery.DamagedFileError, match='revision 4 follows 2'):
