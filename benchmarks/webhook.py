@@ -345,7 +345,8 @@ def tell(took: list[float], wall: float, used: float, loop: float, size: float) 
     p99 = took[len(took) * 99 // 100] * 1000
     print(f'{len(took)} reviews of {size:.0f} bytes, {IN_FLIGHT} in flight, in {wall:.2f} s')
     print(f'  {rate:.0f} a second (goal {GOAL_RATE}: {_verdict(rate >= GOAL_RATE)})')
-    print(f"  {of_core:.0f} for each second of the server's CPU, {used / len(took) * 1e6:.0f} us for each")
+    print(f"  {of_core:.0f} for each second of the server's CPU, {used / len(took) * 1e6:.0f} us for each:")
+    print(f'  {used / len(took) * 1e6 / loop:.1f} loops of a thousand steps of Python, now {loop:.1f} us long')
     print(f'  half within {statistics.median(took) * 1000:.2f} ms, 99 % within {p99:.2f} ms', end=' ')
     print(f'(goal {GOAL_MILLISECONDS} ms: {_verdict(p99 < GOAL_MILLISECONDS)})')
 
