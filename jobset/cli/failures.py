@@ -1,8 +1,10 @@
 """What goes wrong, as one line for a person and an exit code."""
 
+import errno
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Final
 
 FAILED: Final = 1
@@ -10,6 +12,8 @@ USAGE: Final = 2
 
 DEBUGGING: Final = 'JOBSET_DEBUG_COMPLETION'
 """Variable of the environment; not empty where completions shall say why they offer nothing."""
+
+_NOT_ALLOWED: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 
 
 class Failure(Exception):  # noqa: N818 - what a command ends with, not what has happened inside
@@ -34,7 +38,9 @@ def describe(error: Exception) -> str | None:
         case errors.ApiError():
             return error.message
         case OSError(filename=str() as name, strerror=str() as text):
-            return f'{name}: {text}'
+            is_ours = error.errno in _NOT_ALLOWED and Path(name).is_relative_to(homes.home())
+            advice = f'; set {homes.ENVIRONMENT} to a folder of yours' if is_ours else ''
+            return f'{name}: {text}{advice}'
         case Failure() | auth.Misconfigured() | OSError() | homes.UnknownCluster() | failures.WaitError():
             return str(error)
     return None

@@ -12,7 +12,7 @@ from typing import Final
 
 import uvloop
 
-from jobset.local import cluster, daemon, homes
+from jobset.local import cluster, daemon, homes, planelogs
 
 UNUSABLE: Final = 1
 FAULTY: Final = 70
@@ -28,12 +28,12 @@ def main() -> int:
     parser.add_argument('--ready-fd', type=int, help='a descriptor that is told when the cluster answers')
     parser.add_argument('--snapshot-bytes', type=int, help='size of the journal from which on a snapshot is made')
     arguments = parser.parse_args()
-    logging.basicConfig(level=logging.INFO, format='%(asctime)s %(levelname)s %(name)s: %(message)s')
     try:
         home = homes.of_cluster(arguments.name)
         if arguments.folder is not None:
             home = homes.Home(home.name, arguments.folder)
         home.prepare()
+        _log(home.log if arguments.ready_fd is not None else None)
         journal = cluster.JournalSettings()
         if arguments.snapshot_bytes is not None:
             journal = cluster.JournalSettings(compact_bytes=arguments.snapshot_bytes)
@@ -48,6 +48,13 @@ def main() -> int:
         _complain(f'a fault of jobset itself: {type(error).__name__}: {error}', arguments.ready_fd)
         return FAULTY
     return 0
+
+
+def _log(file: pathlib.Path | None) -> None:
+    """Log to a file which does not grow for ever, or to where a person looks."""
+    handler = logging.StreamHandler() if file is None else planelogs.Rotating(file)
+    form = '%(asctime)s %(levelname)s %(name)s: %(message)s'
+    logging.basicConfig(level=logging.INFO, format=form, handlers=[handler])
 
 
 def _complain(text: str, ready: int | None) -> None:

@@ -6,15 +6,17 @@
       clusters/<name>/             one that was started with `jobset cluster up`
         kubeconfig                 readable by its user only: it holds the token
         process.json               who runs it
-        plane.log
+        plane.log                  and plane.log.1, plane.log.2 when it has grown
         data/  pods/  logs/  volumes/
       runs/<time>-<name>/          what `jobset run` leaves: the same, without a process
 """
 
+import contextlib
 import datetime
 import pathlib
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,12 +62,19 @@ class Home:
 
     def prepare(self) -> None:
         """Make the folder, for its user only. Raises :class:`UnusableError`."""
-        try:
+        with _usable(self.folder, 'made'):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             self.folder.chmod(0o700)
-        except OSError as error:
-            text = f'{self.folder}: cannot be made: {error.strerror}; set {ENVIRONMENT} to a folder of yours'
-            raise UnusableError(text) from error
+
+
+@contextlib.contextmanager
+def _usable(folder: pathlib.Path, what: str) -> Iterator[None]:
+    """Says what to do where everything local cannot be kept in the place that is meant for it."""
+    try:
+        yield
+    except OSError as error:
+        text = f'{folder}: cannot be {what}: {error.strerror}; set {ENVIRONMENT} to a folder of yours'
+        raise UnusableError(text) from error
 
 
 def of_cluster(name: str = DEFAULT) -> Home:
@@ -76,27 +85,31 @@ def of_cluster(name: str = DEFAULT) -> Home:
 
 
 def clusters() -> list[Home]:
-    """All clusters that were started once and not taken away, by name."""
-    folder = home() / 'clusters'
-    found = sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
-    return [Home(each.name, each) for each in found if _NAME.fullmatch(each.name)]
+    """All clusters that were started once and not taken away, by name. Raises :class:`UnusableError`."""
+    return [each for each in _within('clusters') if _NAME.fullmatch(each.name)]
 
 
 def of_runs() -> list[Home]:
-    """What all runs have left, and those that go on."""
-    folder = home() / 'runs'
-    found = sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    """What all runs have left, and those that go on. Raises :class:`UnusableError`."""
+    return _within('runs')
+
+
+def _within(kind: str) -> list[Home]:
+    folder = home() / kind
+    with _usable(folder, 'read'):
+        found = sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
     return [Home(each.name, each) for each in found]
 
 
 def of_run(name: str, now: datetime.datetime) -> Home:
-    """A new folder for a run; never one that is there."""
+    """A new folder for a run; never one that is there. Raises :class:`UnusableError`."""
     stem = f'{now:%Y%m%d-%H%M%S}-{name[:40]}'
     folder = home() / 'runs' / stem
     count = 1
-    while folder.exists():
-        count += 1
-        folder = home() / 'runs' / f'{stem}-{count}'
+    with _usable(folder, 'made'):
+        while folder.exists():
+            count += 1
+            folder = home() / 'runs' / f'{stem}-{count}'
     return Home(folder.name, folder)
 
 

@@ -1,5 +1,6 @@
 """The program as a whole: help, versions, what goes wrong."""
 
+import errno
 import io
 import json
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import jobset as package
-from jobset.cli import main, registry
+from jobset.cli import failures, main, registry
 from jobset.kube import auth, errors
 from tests.cli.conftest import Jobset
 from tests.client import fakes
@@ -17,6 +18,14 @@ from tests.client import fakes
 TOO_SMALL = 'Input should be greater than or equal to 0'
 
 HEAVY = {'aiohttp', 'kubernetes', 'yaml', 'rich', 'asyncio', 'msgspec', 'jobset.client', 'jobset.api', 'cryptography'}
+
+
+def test_a_home_that_may_not_be_used_is_named_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv('JOBSET_HOME', str(tmp_path))
+    inside, outside = (PermissionError(errno.EACCES, 'Permission denied', name) for name in (f'{tmp_path}/a', '/b'))
+
+    assert failures.describe(inside) == f'{tmp_path}/a: Permission denied; set JOBSET_HOME to a folder of yours'
+    assert failures.describe(outside) == '/b: Permission denied'
 
 
 def test_help_lists_all_commands(jobset: Jobset) -> None:

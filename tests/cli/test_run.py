@@ -299,3 +299,25 @@ def test_a_probe_that_failed_is_named_in_the_summary(runner: Runner) -> None:
     lines = summary(output)
     assert 'main-0-0: exit code 143 (pod probed-main-0-0, container main)' in lines
     assert any('failed liveness probe' in line for line in lines)
+
+
+def test_a_kept_cluster_is_among_those_that_run(runner: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    process = runner.start(runner.file(jobset('hello', replicated('main', 'true'))), '--keep')
+    assert process.stderr is not None
+    assert 'the cluster is up' in process.stderr.readline()
+    (folder,) = (runner.home / 'runs').iterdir()
+    monkeypatch.setenv('JOBSET_HOME', str(runner.home))
+
+    for words in (['status'], ['status', folder.name]):
+        said = subprocess.run(
+            [sys.executable, '-m', 'jobset.cli.main', 'cluster', *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=SECONDS,
+        )
+        assert re.fullmatch(
+            rf'{folder.name}: running at https://127\.0\.0\.1:\d+, pid {process.pid}, of "jobset run"\n', said.stdout
+        )
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=SECONDS)

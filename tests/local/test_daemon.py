@@ -93,7 +93,7 @@ PODS = '/api/v1/namespaces/default/pods'
 def test_a_cluster_from_its_start_to_its_end(home: homes.Home, jobset: Jobset) -> None:
     assert jobset('status') == (0, ['no clusters; start one with "jobset cluster up"'])
     assert jobset('status', 'one') == (3, ['one: not running'])
-    assert jobset('down', 'one') == (0, ['cluster "one" was not there'])
+    assert jobset('down', 'one') == (1, ['jobset: there is no cluster "one"; there is none'])
 
     code, told = jobset('up', 'one')
     first = running(home)
@@ -233,7 +233,7 @@ def test_a_home_that_is_a_file(tmp_path: Path, jobset: Jobset, monkeypatch: pyte
     text = f'{tmp_path}/file/clusters/one: cannot be made: Not a directory; set JOBSET_HOME to a folder of yours'
     assert jobset('up', 'one') == (1, [f'jobset: {text}'])
     assert jobset('status')[0] == 0
-    assert jobset('down', 'one') == (0, ['cluster "one" was not there'])
+    assert jobset('down', 'one') == (1, ['jobset: there is no cluster "one"; there is none'])
 
 
 def test_a_log_that_cannot_be_written(home: homes.Home, jobset: Jobset) -> None:

@@ -1,6 +1,8 @@
 """Where clusters live."""
 
 import datetime
+import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -83,3 +85,18 @@ def test_a_run_leaves_its_logs() -> None:
 def prepared(made: homes.Home) -> homes.Home:
     made.prepare()
     return made
+
+
+@pytest.mark.parametrize('ask', [homes.clusters, homes.of_runs, lambda: homes.of_run('a', NOW)])
+def test_a_home_that_cannot_be_read_is_named_with_what_to_do(
+    ask: Callable[[], object], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, 'Permission denied', str(path))
+
+    # Root, who runs many tests, may read everything.
+    monkeypatch.setattr(Path, 'is_dir', refuse)
+    monkeypatch.setattr(Path, 'exists', refuse)
+
+    with pytest.raises(homes.UnusableError, match=f'{home}.*Permission denied; set JOBSET_HOME to a folder of yours'):
+        ask()

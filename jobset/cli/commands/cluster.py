@@ -50,25 +50,45 @@ def down(
         ended = daemon.down(home, keep_data=keep_data)
     except homes.UnusableError as error:
         raise failures.Failure(str(error)) from error
-    if ended:
-        typer.echo(f'cluster "{home.name}" is down')
-    else:
-        typer.echo(f'cluster "{home.name}" was not {"running" if home.folder.exists() else "there"}')
+    if not ended and not home.folder.exists():
+        others = ', '.join(other.name for other in _clusters())
+        there = f'there are: {others}' if others else 'there is none'
+        raise failures.Failure(f'there is no cluster "{home.name}"; {there}')
+    typer.echo(f'cluster "{home.name}" {"is down" if ended else "was not running"}')
 
 
 @app.command()
 def status(
     name: Annotated[str | None, typer.Argument(help='Name of the cluster; all when there is none.')] = None,
 ) -> None:
-    """Say which clusters run. Exit code 3 when the one that was asked for does not."""
-    chosen = [_home(name)] if name is not None else homes.clusters()
+    """Say which clusters run, those of "jobset run" too. Exit code 3 when the one that was asked for does not."""
+    runs = _runs()
+    named = [home for home in runs if home.name == name]
+    chosen = [*_clusters(), *runs] if name is None else named or [_home(name)]
     if not chosen:
         typer.echo('no clusters; start one with "jobset cluster up"')
     for home in chosen:
         found = daemon.running(home)
-        typer.echo(f'{home.name}: {"not running" if found is None else f"running at {found.server}, pid {found.pid}"}')
+        of_run = ', of "jobset run"' if home in runs else ''
+        how = 'not running' if found is None else f'running at {found.server}, pid {found.pid}{of_run}'
+        typer.echo(f'{home.name}: {how}')
     if name is not None and daemon.running(chosen[0]) is None:
         raise typer.Exit(NOT_RUNNING)
+
+
+def _clusters() -> list[homes.Home]:
+    try:
+        return homes.clusters()
+    except homes.UnusableError as error:
+        raise failures.Failure(str(error)) from error
+
+
+def _runs() -> list[homes.Home]:
+    """Those that go on, or are kept; nothing is left to reach of the others."""
+    try:
+        return [home for home in homes.of_runs() if daemon.running(home) is not None]
+    except homes.UnusableError as error:
+        raise failures.Failure(str(error)) from error
 
 
 def _home(name: str) -> homes.Home:

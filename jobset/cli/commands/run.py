@@ -125,8 +125,11 @@ async def _session(
     for number in ENDING:
         loop.add_signal_handler(number, end, number)
     name = next(document.name for document in documents if document.kind == keys.KIND)
-    daemon.sweep()
-    home = homes.of_run(name, clock.wall())
+    try:
+        daemon.sweep()
+        home = homes.of_run(name, clock.wall())
+    except homes.UnusableError as error:
+        raise failures.Failure(str(error)) from error
     wanted = cluster.Settings(
         name=name, keeps_objects=False, node=cluster.NodeSettings(keep_logs=True, log_bytes=LOG_BYTES)
     )
