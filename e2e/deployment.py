@@ -5,11 +5,14 @@ The variable ``CLUSTER`` chooses the cluster, see :mod:`e2e.cluster.providers`. 
 cluster beside the usual ones, for one that is started here.
 """
 
+import contextlib
+import json
 import os
 import pathlib
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
 from typing import Final
 
 from e2e.cluster import cluster, names, providers, settings
@@ -83,6 +86,26 @@ def deploy(kubectl: Kubectl) -> None:
     if ran:
         # The name of the image is the same as ever, what is in it may be new.
         kubectl('-n', NAMESPACE, 'rollout', 'restart', DEPLOYMENT)
+
+
+@contextlib.contextmanager
+def gated(kubectl: Kubectl, *gates: str) -> Iterator[None]:
+    """With feature gates of the controller switched on for the length of the block."""
+    name = ('-n', NAMESPACE, 'get', 'configmap', 'jobset-manager-config', '-o', 'json')
+    data = json.loads(kubectl(*name))['data']
+    [(file, text)] = data.items()
+    try:
+        _configure(kubectl, file, f'{text}featureGates: {json.dumps(dict.fromkeys(gates, True))}\n')
+        yield
+    finally:
+        _configure(kubectl, file, text)
+
+
+def _configure(kubectl: Kubectl, file: str, text: str) -> None:
+    patch = json.dumps({'data': {file: text}})
+    kubectl('-n', NAMESPACE, 'patch', 'configmap', 'jobset-manager-config', '--type=merge', '-p', patch)
+    kubectl('-n', NAMESPACE, 'rollout', 'restart', DEPLOYMENT)
+    wait_until_ready(kubectl)
 
 
 def wait_until_ready(kubectl: Kubectl) -> None:

@@ -20,7 +20,7 @@ from tests.scenarios import space, started
 from tests.scenarios.api import Api
 from tests.scenarios.space import Space
 
-LATE: Final = ('test_samples.py', 'test_rights.py', 'test_replacement.py', 'test_demo.py')
+LATE: Final = ('test_samples.py', 'test_rights.py', 'test_in_place.py', 'test_replacement.py', 'test_demo.py')
 """Tests that look back at what ran in the background, at all others, or that disturb them; in this order."""
 
 SECONDS: Final = 600
