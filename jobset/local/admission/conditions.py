@@ -4,11 +4,11 @@ Source: ``admissionregistration.k8s.io/v1``, ``matchConditions``. The variable `
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 _Parts = dict[str, Any]
-"""Fields, each with the fields of it; none of a field that is needed as a whole."""
+"""Fields or keys, each with those in it that are needed; None where the value is needed as a whole."""
 
 
 class ConditionError(Exception):
@@ -40,32 +40,44 @@ class Condition:
             raise ConditionError(f"expression '{self._expression}' resulted in error: {_text(error)}") from error
 
 
-_NAMES: Final = re.compile(r'\b(object|oldObject|request)\b((?:\.[A-Za-z_]\w*)*)(\s*\()?')
+_PATH: Final = r'\b(object|oldObject|request)\b((?:\.[A-Za-z_]\w*+)*+)'
+_SIGHT: Final = re.compile(
+    rf'\bhas\(\s*{_PATH}\s*\)'
+    rf"""|(?<!\w)(?:'([^'\\]*)'|"([^"\\]*)")\s+in\s+{_PATH}(?!\s*[\w.?\[(])"""
+    rf'|{_PATH}(\s*\()?'
+)
+"""A look at a variable: whether a field is there, whether a map has a key, or at the value, of which a call is made."""
 
 
 def _named(expression: str) -> _Parts:
     """What an expression may look at of each variable; rather too much than too little."""
     named: _Parts = {}
-    whole: set[int] = set()
-    for name, path, is_call in _NAMES.findall(expression):
-        steps = [name, *path.split('.')[1:]]
-        if is_call and path:
-            # The last one is a function.
-            del steps[-1]
-        here = named
-        for step in steps[:-1]:
-            here = here.setdefault(step, {})
-        last = here.setdefault(steps[-1], {})
-        whole.add(id(last))
-    return _cut(named, whole)
+    for has, has_path, one, other, holder, holder_path, name, path, is_call in _SIGHT.findall(expression):
+        if has:
+            _add(named, [has, *has_path.split('.')[1:]], {})
+        elif holder:
+            _add(named, [holder, *holder_path.split('.')[1:]], {one or other: None})
+        else:
+            # The last step of a call is a function.
+            _add(named, [name, *path.split('.')[1 : -1 if is_call and path else None]], None)
+    return named
 
 
-def _cut(parts: _Parts, whole: set[int]) -> _Parts:
-    return {name: {} if id(inner) in whole else _cut(inner, whole) for name, inner in parts.items()}
+def _add(parts: _Parts, path: Sequence[str], what: _Parts | None) -> None:
+    *steps, last = path
+    for step in steps:
+        inner = parts.setdefault(step, {})
+        if inner is None:
+            return
+        parts = inner
+    if what is None or parts.get(last, what) is None:
+        parts[last] = None
+    else:
+        parts[last] = (parts.get(last) or {}) | what
 
 
-def _narrowed(value: Any, parts: _Parts) -> Any:
-    if not parts or not isinstance(value, dict):
+def _narrowed(value: Any, parts: _Parts | None) -> Any:
+    if parts is None or not isinstance(value, dict):
         return value
     return {name: _narrowed(value[name], inner) for name, inner in parts.items() if name in value}
 

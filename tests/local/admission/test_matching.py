@@ -193,6 +193,13 @@ async def test_match_conditions(expressions: list[str], policy: str, wanted: boo
     [
         'has(object.metadata.annotations) && "a" in object.metadata.annotations',
         'has(object.metadata.labels)',
+        '!has(object.metadata.annotations) || ("z" in object.metadata.annotations || \'c\' in object.metadata.annotations)',
+        '"a" in object.metadata.annotations && object.metadata.annotations.size() == 2',
+        'has(object.metadata) && object.metadata.annotations == {"a": "b", "c": "d"}',
+        '"a" in object.metadata.annotations && object.metadata.annotations["c"] == "d"',
+        '"main" in object.spec.containers.map(each, each.name)',
+        '"b" in object.metadata.annotations ? false : size(object.metadata.annotations) == 2',
+        'has(object.metadata.annotations.a) && object.metadata.annotations.c == "d"',
         'object.metadata.annotations.exists(key, key == "a")',
         'object.metadata.annotations.size() == 2 && size(object.spec.containers) == 1',
         'object.metadata.name.startsWith("n") && object.metadata.name.size () == 4',
