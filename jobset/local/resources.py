@@ -5,6 +5,7 @@ Built-in kinds are made in :mod:`jobset.local.kinds`, those of CustomResourceDef
 """
 
 import datetime
+import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -24,7 +25,7 @@ Listed = Callable[[str, str], Sequence[Object]]
 """All objects of a ``plural.group`` in a namespace; in all namespaces when that is empty. Not to be changed."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Context:
     """What rules may know beside the object."""
 
@@ -54,6 +55,9 @@ class Rules:
 
     has_status: bool = True
     """Whether ``status`` is written through the subresource only."""
+
+    spares_stored: bool = False
+    """Whether none of the methods changes parts that are complete, so that an update may share them with ``old``."""
 
     def prepare_create(self, obj: Object, context: Context) -> None:
         """Remove what a creator may not set."""
@@ -167,17 +171,17 @@ class Kind:
     selectable: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
     """Field selectors beyond ``metadata.name`` and ``metadata.namespace``, as ``spec.nodeName`` of pods."""
 
-    @property
+    @functools.cached_property
     def api_version(self) -> str:
         """As written in ``apiVersion``."""
         return f'{self.group}/{self.version}' if self.group else self.version
 
-    @property
+    @functools.cached_property
     def stored_group(self) -> str:
         """The group that refusals of an object name: the one in which it is stored."""
         return self.key.partition('.')[2]
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """``plural.group``, the same for all versions: where the store keeps the objects."""
         return self.storage or (f'{self.plural}.{self.group}' if self.group else self.plural)

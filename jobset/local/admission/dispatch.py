@@ -5,7 +5,7 @@ Source: Kubernetes, "Dynamic Admission Control"; texts of refusals as kube-apise
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -162,8 +162,11 @@ class Dispatcher:
 
 
 def _holds(hook: hooks.Hook, asked: review.Review) -> bool:
-    request = wire.request(asked, '')
-    variables = {'object': asked.object, 'oldObject': asked.old_object, 'request': request}
+    variables: dict[str, Callable[[], Any]] = {
+        'object': lambda: asked.object,
+        'oldObject': lambda: asked.old_object,
+        'request': lambda: wire.request(asked, ''),
+    }
     failed: conditions.ConditionError | None = None
     for condition in hook.match_conditions:
         try:

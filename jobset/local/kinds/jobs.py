@@ -1,7 +1,7 @@
 """Jobs."""
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from jobset.local import objects, resources, schemas
@@ -13,6 +13,7 @@ from jobset.local.kinds import (
     jobchanges,
     jobspec,
     jobstatus,
+    normal,
     poddefaults,
     shown,
     typed,
@@ -32,6 +33,7 @@ class Rules(typed.Rules):
     """Of Jobs."""
 
     shape = 'batch.Job'
+    spares_stored = True
 
     def prepare_create(self, obj: Object, context: resources.Context) -> None:
         """Make the selector and the labels by which the Job knows its pods, unless it brings its own."""
@@ -56,34 +58,15 @@ class Rules(typed.Rules):
                 found.setdefault(key, uid)
         _part(_part(spec, 'selector'), 'matchLabels').setdefault(UID_LABELS[1], uid)
 
-    def complete(self, obj: Object) -> None:
-        """The spec and its template."""
-        spec = obj['spec']
-        if 'parallelism' not in spec:
-            if 'completions' not in spec:
-                spec['completions'] = 1
-            spec['parallelism'] = 1
-        elif spec['parallelism'] is None:
-            spec['parallelism'] = 1
-        if 'backoffLimit' not in spec:
-            spec['backoffLimit'] = _INT32_MOST if 'backoffLimitPerIndex' in spec else _BACKOFF_LIMIT
-        if 'completionMode' not in spec:
-            spec['completionMode'] = 'NonIndexed'
-        if 'suspend' not in spec:
-            spec['suspend'] = False
-        if 'podReplacementPolicy' not in spec:
-            spec['podReplacementPolicy'] = 'Failed' if 'podFailurePolicy' in spec else 'TerminatingOrFailed'
-        if 'manualSelector' not in spec:
-            spec['manualSelector'] = False
-        for rule in (spec.get('podFailurePolicy') or {}).get('rules') or ():
-            for pattern in rule.get('onPodConditions') or ():
-                if not pattern.get('status'):
-                    pattern['status'] = 'True'
-        metadata, labels = obj['metadata'], spec['template']['metadata'].get('labels')
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+        """The spec and its template; the labels, too, which those of the template stand in for."""
+        normal.plan(self.shape).apply_beside(obj, settled)
+        if 'spec' not in settled:
+            _complete(obj['spec'])
+        metadata, labels = obj['metadata'], obj['spec']['template']['metadata'].get('labels')
         if labels and not metadata.get('labels'):
             # The very same, where those that the server adds will be added to both.
             metadata['labels'] = dict(labels) if NAME_LABELS[0] in labels else labels
-        poddefaults.spec(spec['template']['spec'])
 
     def validate(self, obj: Object) -> list[Cause]:
         """Mistakes of a new Job."""
@@ -109,6 +92,31 @@ class Rules(typed.Rules):
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of the new status."""
         return jobstatus.check(obj, old)
+
+
+def _complete(spec: Object) -> None:
+    """What is not given in a spec, and in its template."""
+    if 'parallelism' not in spec:
+        if 'completions' not in spec:
+            spec['completions'] = 1
+        spec['parallelism'] = 1
+    elif spec['parallelism'] is None:
+        spec['parallelism'] = 1
+    if 'backoffLimit' not in spec:
+        spec['backoffLimit'] = _INT32_MOST if 'backoffLimitPerIndex' in spec else _BACKOFF_LIMIT
+    if 'completionMode' not in spec:
+        spec['completionMode'] = 'NonIndexed'
+    if 'suspend' not in spec:
+        spec['suspend'] = False
+    if 'podReplacementPolicy' not in spec:
+        spec['podReplacementPolicy'] = 'Failed' if 'podFailurePolicy' in spec else 'TerminatingOrFailed'
+    if 'manualSelector' not in spec:
+        spec['manualSelector'] = False
+    for rule in (spec.get('podFailurePolicy') or {}).get('rules') or ():
+        for pattern in rule.get('onPodConditions') or ():
+            if not pattern.get('status'):
+                pattern['status'] = 'True'
+    poddefaults.spec(spec['template']['spec'])
 
 
 def _part(obj: Object, key: str) -> Object:

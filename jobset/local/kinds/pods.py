@@ -1,12 +1,13 @@
 """Pods."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final
 
 from jobset.local import objects, resources, schemas
 from jobset.local.kinds import (
     containers,
     faults,
+    normal,
     placement,
     podadmission,
     podcells,
@@ -25,6 +26,16 @@ class Rules(typed.Rules):
     """Of pods."""
 
     shape = 'core.Pod'
+    spares_stored = True
+
+    def default(self, obj: Object, settled: Collection[str] = ()) -> None:
+        """Only what is new: most writes are of the status, and a spec has many parts."""
+        normal.plan(self.shape).apply_beside(obj, settled)
+        if 'spec' not in settled:
+            poddefaults.spec(obj['spec'])
+            poddefaults.pod(obj['spec'])
+        if 'status' not in settled:
+            _match_addresses(obj['status'])
 
     def prepare_create(self, obj: Object, context: resources.Context) -> None:
         """A new pod is pending."""
@@ -42,18 +53,6 @@ class Rules(typed.Rules):
                     'message': 'Scheduling is blocked due to non-empty scheduling gates',
                 }
             ]
-
-    def complete(self, obj: Object) -> None:
-        """The spec, and in the status what follows from other fields."""
-        spec = obj['spec']
-        poddefaults.spec(spec)
-        poddefaults.pod(spec)
-        status = obj['status']
-        address, addresses = status.get('podIP'), status.get('podIPs')
-        if address and (not addresses or addresses[0].get('ip') != address):
-            status['podIPs'] = [{'ip': address}]
-        elif addresses and not address:
-            status['podIP'] = addresses[0].get('ip')
 
     def admit(self, obj: Object, context: resources.Context) -> None:
         """Service account, priority and tolerations; the service class follows from the resources."""
@@ -119,6 +118,15 @@ class Rules(typed.Rules):
             return 0
         seconds = wanted if wanted is not None else spec.get('terminationGracePeriodSeconds', poddefaults.GRACE_SECONDS)
         return 1 if seconds < 0 else int(seconds)
+
+
+def _match_addresses(status: Object) -> None:
+    """The first of the addresses is said twice."""
+    address, addresses = status.get('podIP'), status.get('podIPs')
+    if address and (not addresses or addresses[0].get('ip') != address):
+        status['podIPs'] = [{'ip': address}]
+    elif addresses and not address:
+        status['podIP'] = addresses[0].get('ip')
 
 
 def _state(pod: Object) -> list[Cause]:

@@ -4,6 +4,7 @@ Source: Kubernetes documentation, "Server-Side Apply", and what kube-apiserver 1
 """
 
 import datetime
+import functools
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -108,7 +109,7 @@ def track(
     subresource: str = '',
     has_status: bool = False,
 ) -> None:
-    """Write into ``new`` the managed fields that follow from a plain write by ``manager``, in place.
+    """Write into ``new`` the managed fields that follow from a plain write by ``manager``; ``old`` stays as it is.
 
     Call it when the defaults are in, and before the server adds anything of its own (``prepare_create``, admission):
     what the server makes has no owner. ``old`` is the stored object, None for a create. Managed fields in ``new`` that
@@ -125,6 +126,8 @@ def track(
             ]
         return
     owners = _owners_of_update(old, new, node, subresource)
+    if old is not None and new['metadata'] is old['metadata']:
+        new['metadata'] = dict(new['metadata'])
     if owners is None:
         new['metadata'].pop('managedFields', None)
         return
@@ -145,6 +148,7 @@ def track(
     _write(new, owners)
 
 
+@functools.lru_cache(maxsize=64)
 def manager_of(user_agent: str) -> str:
     """The manager of a write that names none: what stands before the first slash of the user agent."""
     name = user_agent.split('/', 1)[0][:_NAME_LENGTH]

@@ -45,12 +45,18 @@ def _map(live: Object, patch: Object, node: Node) -> Object:
         if directive == 'delete':
             return {}
         raise _failed(f'unknown patch type: {directive} in map: {_go(patch)}')
-    merged = _retained(live, patch)
-    if any(key[:1] == '$' for key in patch):
-        _direct(merged, patch, node)
-    else:
-        for key, value in patch.items():
-            _member(merged, key, value, None, _child(node, key))
+    for key in patch:
+        if key[:1] == '$':
+            merged = _retained(live, patch)
+            _direct(merged, patch, node)
+            return merged
+    merged = dict(live)
+    properties, others = node.properties, node.additional or ANYTHING
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            _member(merged, key, value, None, properties.get(key) or others)
     return merged
 
 
@@ -105,6 +111,11 @@ def _member(merged: Object, key: str, value: Any, order: Any, node: Node) -> Non
     if value is None:
         merged.pop(key, None)
         return
+    if not isinstance(value, dict | list):
+        if node.type == 'array' or node.properties or node.additional is not None:
+            _typed(value, node)
+        merged[key] = value
+        return
     _typed(value, node)
     live = merged.get(key)
     if isinstance(value, dict) and isinstance(live, dict):
@@ -137,6 +148,35 @@ def _kind(value: Any) -> str:
 
 
 def _list(live: list[Any], patch: list[Any], order: Any, node: Node) -> list[Any]:
+    merged = None if order else _named(live, patch, node)
+    return _any_list(live, patch, order, node) if merged is None else merged
+
+
+def _named(live: list[Any], patch: list[Any], node: Node) -> list[Any] | None:
+    """The list for the usual patch: of maps without directives, all known in their order, or all new; None for others.
+
+    All of them must have different texts as their merge keys.
+    """
+    name, inner = node.merge_key, node.items or ANYTHING
+    if {type(item) for item in live + patch} != {dict}:
+        return None
+    names = [item.get(name) for item in live]
+    places = {one: place for place, one in enumerate(names) if type(one) is str}
+    wanted = [item.get(name) for item in patch if _PATCH not in item]
+    if len(places) != len(live) or len(wanted) != len(patch) or {type(one) for one in wanted} - {str}:
+        return None
+    found = [places[one] for one in wanted if one in places]
+    if not found and len(set(wanted)) == len(wanted):
+        return [_map({}, item, inner) for item in patch] + live
+    if len(found) != len(wanted) or found != sorted(set(found)):
+        return None
+    merged = list(live)
+    for place, item in zip(found, patch, strict=True):
+        merged[place] = _map(live[place], item, inner)
+    return merged
+
+
+def _any_list(live: list[Any], patch: list[Any], order: Any, node: Node) -> list[Any]:
     kinds = {type(item) is dict for item in (*live, *patch)}
     if len(kinds) > 1:
         raise _failed(f'list element types are not identical: [{_go(live)} {_go(patch)}]')

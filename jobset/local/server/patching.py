@@ -60,14 +60,19 @@ class Patcher:
         patched = self._patched(kind, media, call.body)
 
         def make(old: Object) -> Object:
-            new = patched(old)
+            base = old if kind.rules.spares_stored else _copy(old)
+            new = patched(base)
+            if new is base:
+                new = dict(base)
+            _keep_metadata(new, base)
             _settle_kind(new, target, is_custom=is_custom, is_strategic=media == STRATEGIC)
             # What the patch does not touch is shared, and as it was stored.
-            settled = [key for key, part in new.items() if part is old.get(key)]
+            settled = [key for key, part in new.items() if part is base.get(key)]
             call.said[:] = _completed(new, kind, writing.validation, settled, call.body if media == STRATEGIC else b'')
-            creating.demand_namespace(new, target)
-            updating.demand_name(new, target)
-            metadata.dedupe_owners(new, call.said, when=metadata.AFTER_ADMISSION)
+            if 'metadata' not in settled:
+                creating.demand_namespace(new, target)
+                updating.demand_name(new, target)
+                metadata.dedupe_owners(new, call.said, when=metadata.AFTER_ADMISSION)
             return new
 
         manager = self._plane.manager(writing.manager, call.user_agent)
@@ -102,7 +107,7 @@ class Patcher:
         creating.demand_namespace(applied, target)
 
         def make(old: Object) -> Object:
-            new = self._applied(old, applied, target, writing)
+            new = self._applied(_copy(old), applied, target, writing)
             # Only now, as the real server does it: conflicts are told before.
             updating.demand_name(new, target)
             return new
@@ -151,7 +156,7 @@ class Patcher:
         kind = target.kind
         new = self._plane.fields.apply(
             old,
-            records.decode(records.encode(applied)),
+            _copy(applied),
             kind.schema.root,
             manager=writing.manager,
             force=writing.force,
@@ -163,6 +168,19 @@ class Patcher:
         if not kind.rules.brings_into_form:
             kind.schema.default(new, keeps_null=True)
         return new
+
+
+def _copy(obj: Object) -> Object:
+    """As good as another one, nothing of it shared."""
+    return records.decode(records.encode(obj))
+
+
+def _keep_metadata(new: Object, old: Object) -> None:
+    """Metadata that the patch has only compared, as by naming the uid, are those that were stored."""
+    found, before = new.get('metadata'), old['metadata']
+    # As JSON, because to Python true is 1.
+    if found is not before and found == before and records.encode(found) == records.encode(before):
+        new['metadata'] = before
 
 
 def _json_patched(patches: Patching, old: Object, operations: list[Object]) -> Object:

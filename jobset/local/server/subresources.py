@@ -148,8 +148,8 @@ class Subresources:
 
 def _bound(pod: Object, binding: Object, node: str, now: str) -> Object:
     name = objects.name(pod)
-    spec = pod.setdefault('spec', {})
-    found = objects.metadata(pod)
+    spec = dict(pod.get('spec') or {})
+    found = dict(objects.metadata(pod))
 
     def conflict(why: str) -> Problem:
         return Problem.conflict('pods/binding', '', name, why)
@@ -168,10 +168,11 @@ def _bound(pod: Object, binding: Object, node: str, now: str) -> Object:
         more = objects.metadata(binding).get(key)
         if more:
             found[key] = (found.get(key) or {}) | more
-    conditions = pod.setdefault('status', {}).setdefault('conditions', [])
-    conditions[:] = [one for one in conditions if one.get('type') != 'PodScheduled']
+    status = dict(pod.get('status') or {})
+    conditions = [one for one in status.get('conditions') or () if one.get('type') != 'PodScheduled']
     conditions.append({'type': 'PodScheduled', 'status': 'True', 'lastProbeTime': None, 'lastTransitionTime': now})
-    return pod
+    status['conditions'] = conditions
+    return pod | {'metadata': found, 'spec': spec, 'status': status}
 
 
 def _container(pod: Object, wanted: str, name: str) -> str:

@@ -31,4 +31,4 @@ class Untracked:
         """Leaves what is there."""
         metadata = new['metadata']
         if metadata.get('managedFields') in ([], [{}]):
-            del metadata['managedFields']
+            new['metadata'] = {key: value for key, value in metadata.items() if key != 'managedFields'}

@@ -38,10 +38,10 @@ _CONDITIONAL: Final = frozenset(
 """Built-in kinds of which an update must say which state it means, as those of all custom kinds must."""
 
 Make = Callable[[Object], Object]
-"""The new state, from the one that is stored (its own copy, to be changed or shared)."""
+"""The new state, from the one that is stored: a new object, which may share parts with it and leaves it as it is."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Change:
     """One request to change an object."""
 
@@ -106,14 +106,15 @@ class Updater:
         plane, target = self._plane, change.target
         kind = target.kind
         old = plane.open(kind, record)
-        new = change.make(plane.open(kind, record))
-        demand_version(kind, new)
-        if not metadata.demand_fresh(kind, new, old):
-            self._demand_condition(kind, new)
+        new = change.make(old)
+        if new.get('metadata') is not old['metadata']:
+            demand_version(kind, new)
+            if not metadata.demand_fresh(kind, new, old):
+                self._demand_condition(kind, new)
+            if not change.is_patch:
+                _demand_uid(kind, target.name, new, objects.metadata(old))
+            metadata.prepare_update(kind, new, old)
         context = plane.context()
-        if not change.is_patch:
-            _demand_uid(kind, target.name, new, objects.metadata(old))
-        metadata.prepare_update(kind, new, old)
         if target.subresource != 'binding':
             kind.rules.default(new, [key for key, part in new.items() if key in old and part == old[key]])
         if change.manager and new != old:
@@ -147,6 +148,7 @@ class Updater:
     def _prepare(self, target: Target, new: Object, old: Object, context: Context) -> None:
         kind, rules = target.kind, target.kind.rules
         before = objects.metadata(old)
+        given = list(new.values())
         match target.subresource:
             case 'status':
                 if self._plane.registry.is_custom(kind):
@@ -161,13 +163,16 @@ class Updater:
                 return
             case _:
                 rules.prepare_update(new, old, context)
-        # What has been put back is complete; only whole parts may be missing now.
-        rules.default(new, new.keys())
+        if target.subresource != 'status' or list(map(id, given)) != list(map(id, new.values())):
+            # What has been put back is complete; only whole parts may be missing now.
+            rules.default(new, new.keys())
 
     def _judge(self, target: Target, new: Object, old: Object) -> None:
         kind = target.kind
         is_custom, is_status = self._plane.registry.is_custom(kind), target.subresource == 'status'
-        causes = metadata.validate_update(new, old, is_custom=is_custom)
+        causes: list[Cause] = []
+        if new['metadata'] is not old['metadata']:
+            causes += metadata.validate_update(new, old, is_custom=is_custom)
         if target.subresource != 'finalize':
             causes += kind.schema.validate(new, old, subresource=target.subresource, found=causes)
             causes += kind.rules.validate_status(new, old) if is_status else kind.rules.validate_update(new, old)
@@ -180,8 +185,9 @@ class Updater:
         """Counts the change of what its maker wants."""
         if not kind.rules.has_generation:
             return
-        ignored = {'metadata', 'apiVersion', 'kind'} | ({'status'} if kind.rules.has_status else set())
+        ignored = _NO_SPEC if kind.rules.has_status else _NO_SPEC - {'status'}
         if any(new.get(key) != old.get(key) for key in (new.keys() | old.keys()) - ignored):
+            _own_metadata(new, old)
             found = objects.metadata(new)
             found['generation'] = int(found.get('generation') or 0) + 1
 
@@ -194,14 +200,26 @@ class Updater:
         if _is_done(kind, new):
             # Whoever took the last finalizer off sees the object as it was then; only a watch tells the later version.
             answer = records.encode(new)
+            _own_metadata(new, old)
             plane.delete(kind, new, expected=record)
             return answer
+        _own_metadata(new, old)
         return plane.show(kind, plane.update(kind, new, expected=record))
 
     def _demand_condition(self, kind: Kind, obj: Object) -> None:
         if self._plane.registry.is_custom(kind) or (kind.group, kind.plural) in _CONDITIONAL:
             cause = Cause('metadata.resourceVersion', 'Invalid value: 0: must be specified for an update')
             raise Problem.invalid(kind.plural, kind.group, objects.name(obj), [cause])
+
+
+_NO_SPEC: Final = frozenset({'metadata', 'apiVersion', 'kind', 'status'})
+"""Parts whose changes are not counted."""
+
+
+def _own_metadata(new: Object, old: Object) -> None:
+    """The metadata of the new state are its own, to be changed."""
+    if new['metadata'] is old['metadata']:
+        new['metadata'] = dict(new['metadata'])
 
 
 def demand_version(kind: Kind, obj: Object) -> None:

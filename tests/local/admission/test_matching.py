@@ -1,10 +1,13 @@
 """Which webhooks are asked about a request."""
 
+import functools
 from typing import Any
 
+import cel
 import pytest
 
 from jobset.local import problems, resources
+from jobset.local.admission import conditions
 from tests.local.admission import made
 
 
@@ -183,3 +186,51 @@ async def test_match_conditions(expressions: list[str], policy: str, wanted: boo
     hook = made.hook(matchConditions=_conditions(*expressions), failurePolicy=policy)
 
     assert await _is_asked(plane, recording, hook, made.asked()) is wanted
+
+
+@pytest.mark.parametrize(
+    'expression',
+    [
+        'has(object.metadata.annotations) && "a" in object.metadata.annotations',
+        'has(object.metadata.labels)',
+        '!has(object.metadata.annotations) || ("z" in object.metadata.annotations || \'c\' in object.metadata.annotations)',
+        '"a" in object.metadata.annotations && object.metadata.annotations.size() == 2',
+        'has(object.metadata) && object.metadata.annotations == {"a": "b", "c": "d"}',
+        '"a" in object.metadata.annotations && object.metadata.annotations["c"] == "d"',
+        '"main" in object.spec.containers.map(each, each.name)',
+        '"b" in object.metadata.annotations ? false : size(object.metadata.annotations) == 2',
+        'has(object.metadata.annotations.a) && object.metadata.annotations.c == "d"',
+        'object.metadata.annotations.exists(key, key == "a")',
+        'object.metadata.annotations.size() == 2 && size(object.spec.containers) == 1',
+        'object.metadata.name.startsWith("n") && object.metadata.name.size () == 4',
+        'object["spec"].containers[0].name == "main"',
+        'object == oldObject',
+        '(oldObject != null && object.metadata == oldObject.metadata) || object.metadata.name == "name"',
+        'object.spec.containers.all(object, object.name == "main")',
+        'object . metadata . name == "name"',
+        '"object.spec" != "" && object.metadata.name == "name"',
+        'request.operation == "CREATE" && request.object.metadata.name == "name"',
+        'request.object == object',
+    ],
+)
+def test_a_condition_gets_all_that_it_looks_at(expression: str) -> None:
+    pod = {
+        'metadata': {'name': 'name', 'annotations': {'a': 'b', 'c': 'd'}},
+        'spec': {'containers': [{'name': 'main'}]},
+    }
+    known = {'object': pod, 'oldObject': None, 'request': {'operation': 'CREATE', 'object': pod}}
+
+    found = conditions.Condition({'expression': expression}).holds(
+        {key: functools.partial(known.get, key) for key in known}
+    )
+
+    assert found is cel.compile(expression).execute(known)
+
+
+def test_a_condition_is_not_given_the_rest() -> None:
+    def refuse() -> Any:
+        raise AssertionError('not needed')
+
+    condition = conditions.Condition({'expression': 'object.metadata.name == "name"'})
+
+    assert condition.holds({'object': lambda: {'metadata': {'name': 'name'}, 'spec': object()}, 'request': refuse})
