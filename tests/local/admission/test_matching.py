@@ -193,8 +193,7 @@ async def test_match_conditions(expressions: list[str], policy: str, wanted: boo
     [
         'has(object.metadata.annotations) && "a" in object.metadata.annotations',
         'has(object.metadata.labels)',
-        '!has(object.metadata.annotations) '
-        '|| ("z" in object.metadata.annotations || \'c\' in object.metadata.annotations)',
+        '!has(object.metadata.labels) || ("z" in object.metadata.labels || \'c\' in object.metadata.labels)',
         '"a" in object.metadata.annotations && object.metadata.annotations.size() == 2',
         'has(object.metadata) && object.metadata.annotations == {"a": "b", "c": "d"}',
         '"a" in object.metadata.annotations && object.metadata.annotations["c"] == "d"',
