@@ -22,6 +22,9 @@ _TOLD_WAITS: Final = frozenset({waits.Kind.UNSCHEDULABLE, waits.Kind.CONFIG, wai
 PATIENCE: Final = 2.0
 """Seconds after which it is worth a line that something is waited for: most waits are over in a moment."""
 
+OUTPUT_LOST: Final = 'OutputLost'
+"""Reason of an event of our nodes: what a container writes cannot be kept, as when the disk is full."""
+
 _STARTUP: Final = frozenset({conditions.STARTUP_IN_PROGRESS, conditions.STARTUP_COMPLETED})
 
 
@@ -56,6 +59,7 @@ class Progress:
         """The lines for what is new ``at`` so many seconds; to be asked again now and then without a change."""
         yield from self._conditions(family)
         yield from self._failures(family)
+        yield from self._losses(family)
         for wait in self._long_waits(family, at):
             if self._is_news(f'wait/{wait.who}', wait.text):
                 yield Line(wait.who or family.name, wait.text, Tone.NOTE)
@@ -79,6 +83,12 @@ class Progress:
             if self._is_news(key, 'told'):
                 self.failures.append(failure)
                 yield Line(failure.rank, str(failure), Tone.BAD)
+
+    def _losses(self, family: Family) -> Iterator[Line]:
+        ranks = {pod.metadata.uid: pod.rank for pod in family.pods}
+        for event in family.events:
+            if event.reason == OUTPUT_LOST and self._is_news(f'event/{event.metadata.uid}', event.note):
+                yield Line(ranks.get(event.regarding.uid, event.regarding.name), event.note, Tone.BAD)
 
     def _is_news(self, key: str, text: str) -> bool:
         if self._told.get(key) == text:

@@ -1,12 +1,13 @@
 """Lines that a run shows: each piece of news once."""
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from jobset.api import keys, types
+from jobset.api import keys, meta, types
 from jobset.cli.progress import Line, Progress, Tone, stages
 from jobset.client import observed
 from jobset.client.families import Family
@@ -136,3 +137,18 @@ def test_what_is_waited_for_is_told_when_it_lasts_and_once() -> None:
     lines = [[line for line in seen.look(state, at=at) if line.subject == 'prep-0-1'] for at in (0, 1, 2, 3)]
 
     assert lines == [[], [], [Line('prep-0-1', 'cannot be scheduled: 0/1 nodes: no cpu', Tone.NOTE)], []]
+
+
+def test_output_that_is_lost_is_told_once() -> None:
+    one = pod('prep', 'Running')
+    note = 'Container main: its output is not kept: No space left on device'
+    regarding = observed.Regarding(kind='Pod', name=one.metadata.name, uid=one.metadata.uid)
+    event = observed.Event(
+        metadata=meta.ObjectMeta(name='e', uid='e'), reason='OutputLost', note=note, regarding=regarding
+    )
+    state = dataclasses.replace(family(one), events=[event])
+    seen = Progress()
+
+    lines = [[line for line in seen.look(state, at=0) if line.tone is Tone.BAD] for _ in range(2)]
+
+    assert lines == [[Line('prep-0-1', note, Tone.BAD)], []]

@@ -88,6 +88,7 @@ class Attempt:
             now=world.now,
             most_bytes=world.settings.log_bytes,
             most_files=world.settings.log_files,
+            on_loss=lambda text: self._warn('OutputLost', f'Container {name}: {text}'),
         )
         world.logs.add(writer)
         try:

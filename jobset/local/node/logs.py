@@ -88,7 +88,8 @@ def _news(file: Path, at: int, inode: int) -> Iterator[tuple[int, int, list[byte
             data, at = part.read_bytes(), 0
         else:
             continue
-        yield at + len(data), stat.st_ino, data.splitlines()
+        # A text may hold whatever else ends a line elsewhere: progress bars are full of it.
+        yield at + len(data), stat.st_ino, data.removesuffix(b'\n').split(b'\n')
 
 
 def _place(file: Path) -> tuple[int, int]:

@@ -33,7 +33,7 @@ async def test_parts_of_a_log(plane: Plane, node: Node) -> None:
 async def test_following(plane: Plane, node: Node) -> None:
     spec = pod(
         container(
-            'echo begin; until test -e /v/go; do sleep 0.05; done; echo end',
+            r'echo begin; until test -e /v/go; do sleep 0.05; done; printf "1%%\r2%%\n"',
             volumeMounts=[{'name': 'v', 'mountPath': '/v'}],
         ),
         volumes=[{'name': 'v', 'hostPath': {'path': str(node.logs.folder)}}],
@@ -48,7 +48,7 @@ async def test_following(plane: Plane, node: Node) -> None:
             if 'begin' in ''.join(got):
                 (node.logs.folder / 'go').touch()
 
-    assert ''.join(got) == 'begin\nend\n'
+    assert ''.join(got) == 'begin\n1%\r2%\n'
 
 
 async def test_previous(plane: Plane, node: Node) -> None:
