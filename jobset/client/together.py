@@ -34,17 +34,31 @@ async def all_of(coroutines: Iterable[Coroutine[Any, Any, T]], *, at_once: int =
 
 @contextlib.asynccontextmanager
 async def beside(coroutines: Iterable[Coroutine[Any, Any, object]]) -> AsyncIterator[None]:
-    """Runs coroutines for the length of the block; what one of them fails with ends the block."""
+    """Runs coroutines for the length of the block; what one of them fails with ends the block.
+
+    What the block itself fails with comes out as it is, whatever becomes of the coroutines then.
+    """
+    own: BaseException | None = None
+    failure: BaseException | None = None
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(coroutine) for coroutine in coroutines]
             try:
                 yield
+            except asyncio.CancelledError:
+                # Also what the group does to the block when one of the coroutines has failed.
+                raise
+            except BaseException as error:
+                own = error
+                raise
             finally:
                 for task in tasks:
                     task.cancel()
     except BaseExceptionGroup as errors:
-        raise first(errors) from None
+        failure = own or first(errors)
+    if failure is not None:
+        # Not within the handler, where the group would become its context.
+        raise failure
 
 
 def first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

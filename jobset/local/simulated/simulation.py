@@ -16,7 +16,6 @@ In a :class:`jobset.local.clock.Loop` all of it runs in virtual time::
 Nothing in it ticks: while nothing happens, hours pass at once.
 """
 
-import asyncio
 import contextlib
 import dataclasses
 import math
@@ -118,10 +117,7 @@ class Settings:
 
 
 class Simulation:
-    """Runs from ``async with`` to its end. What ends by itself ends all, with its exception.
-
-    That, and the one of the block, comes out as it was raised: of several the first.
-    """
+    """Runs from ``async with`` to its end. What fails ends all, with its exception."""
 
     def __init__(
         self,
@@ -154,9 +150,9 @@ class Simulation:
             rules=rules,
             settings=kubelet.Settings(default=settings.outcome, seed=settings.seed),
         )
-        self._parts: list[tuple[str, Part]] = [('scheduler', self.scheduler), ('kubelets', self.kubelet)]
+        self._parts: list[Part] = [self.scheduler, self.kubelet]
         if settings.has_jobs:
-            self._parts.append(('jobs', jobs.Controller(self.api, now=clock.now, recording=recording)))
+            self._parts.append(jobs.Controller(self.api, now=clock.now, recording=recording))
         if settings.has_jobsets:
             wanted = manager.Settings(
                 gates=settings.gates,
@@ -165,10 +161,9 @@ class Simulation:
                 batch_seconds=BATCH_SECONDS,
                 recording=recording,
             )
-            self._parts.append(('jobsets', self._manager(carrier, wanted)))
-        self._parts.extend(('other', make(self.api, clock)) for make in others)
-        self._group = asyncio.TaskGroup()
-        self._tasks: list[asyncio.Task[Any]] = []
+            self._parts.append(self._manager(carrier, wanted))
+        self._parts.extend(make(self.api, clock) for make in others)
+        self._stack = contextlib.AsyncExitStack()
 
     def _manager(self, carrier: client.Carrier, wanted: manager.Settings) -> manager.Manager:
         return manager.Manager(
@@ -182,12 +177,9 @@ class Simulation:
     async def __aenter__(self) -> Self:
         for pool in self._pools:
             await nodes.create(self.api, pool, now=self.clock.now)
-        group = await self._group.__aenter__()
-        for name, part in self._parts:
-            self._tasks.append(group.create_task(part.run(), name=f'simulation: {name}'))
-        for outage in self._failing:
-            happening = outages.carry_out(self.api, self.kubelet, outage, self.clock.now)
-            self._tasks.append(group.create_task(happening, name=f'simulation: outage of {outage.node}'))
+        running = [part.run() for part in self._parts]
+        running += [outages.carry_out(self.api, self.kubelet, each, self.clock.now) for each in self._failing]
+        await self._stack.enter_async_context(together.beside(running))
         return self
 
     async def __aexit__(
@@ -196,11 +188,4 @@ class Simulation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for task in self._tasks:
-            task.cancel()
-        try:
-            await self._group.__aexit__(kind, error, trace)
-        except BaseExceptionGroup as errors:
-            if errors.exceptions[0] is not error:
-                raise together.first(errors) from None
-            # Not raised again: it goes on by itself, even where it is a group of its own.
+        await self._stack.__aexit__(kind, error, trace)

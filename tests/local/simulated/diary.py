@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from jobset.api import meta
+from jobset.client import together
 from jobset.kube import informer, requests
 from jobset.local import clock
 from jobset.local.controllers import suite
@@ -112,11 +113,9 @@ async def open_(
         diary = Diary(cluster, store)
         pods = informer.Informer(cluster.api, requests.PODS, State)
         pods.subscribe(diary.note)
-        async with cluster, asyncio.TaskGroup() as group:
-            watching = group.create_task(pods.run())
+        async with cluster, together.beside([pods.run()]):
             await pods.synced()
             # From here on, times are whole seconds.
             loop = asyncio.get_running_loop()
             await asyncio.sleep(10 - loop.time())
             yield diary
-            watching.cancel()
