@@ -7,7 +7,8 @@ removed; a kill in between leaves files that :mod:`jobset.local.store.recovery` 
 A journal begins with an entry of its own, and is in place only with that: one without any was shortened afterwards.
 
 A change is in the hands of the operating system before it is acknowledged, which survives the death of this process.
-It is on the disk after the next sync; a loss of power costs what came after that.
+It is on the disk after the next sync; a loss of power costs what came after that. How far a sync has come is noted in
+``synced``, so that a file that has lost its end since then is not taken for one that had no more to say.
 """
 
 import asyncio
@@ -70,7 +71,7 @@ class Journal:
         self._path = recovery.journal_path(folder, self._number)
         self._file = self._begin(self._path)
         self._size = os.fstat(self._file).st_size
-        self._dirty = False
+        self._synced = -1
         self._broken = ''
 
     @classmethod
@@ -107,7 +108,6 @@ class Journal:
             self._undo()
             raise Unwritable(self._path, _text(error), full=error.errno in _FULL) from error
         self._size += len(data)
-        self._dirty = not self._settings.sync_each
 
     async def run(self, everything: Callable[[], storage.Recovered]) -> None:
         """Syncs and compacts until cancelled; ``everything`` gives all objects as they are at the moment."""
@@ -122,9 +122,8 @@ class Journal:
 
     async def sync(self) -> None:
         """Has the disk hold all that has been written so far."""
-        if not self._dirty or self._broken:
+        if self._size == self._synced or self._broken:
             return
-        self._dirty = False
         with contextlib.suppress(OSError):
             await asyncio.to_thread(self._flush)
 
@@ -145,11 +144,13 @@ class Journal:
     def close(self) -> None:
         """Syncs, and gives the folder back."""
         with contextlib.suppress(OSError):
-            os.fsync(self._file)
+            self._flush()
         os.close(self._file)
         os.close(self._lock)
 
     def _flush(self) -> None:
+        # Changes may come meanwhile; those up to here have been written.
+        size = self._size
         try:
             os.fsync(self._file)
         except OSError as error:
@@ -157,6 +158,10 @@ class Journal:
             self._broken = f'could not be synced, start again: {_text(error)}'
             logger.error('%s: %s', self._path, self._broken)
             raise
+        self._synced = size
+        # An earlier note that stays says less, and nothing wrong.
+        with contextlib.suppress(OSError):
+            recovery.note_synced(self._folder, self._number, size)
 
     def _begin(self, path: Path) -> int:
         if not path.exists():

@@ -1,6 +1,7 @@
 """Reads what a journal folder holds: the newest snapshot, then all changes after it.
 
-A torn end of the newest journal is cut off: nobody was told that it had happened. Anything else that is wrong stops the
+A torn end of the newest journal is cut off: nobody was told that it had happened. That is so of what was written after
+the last sync only, and how far that had come is noted. Anything else that is wrong stops the
 start, and the files stay as they are, because the changes after the wrong place were acknowledged.
 """
 
@@ -25,6 +26,10 @@ SNAPSHOT: Final = 'snapshot'
 JOURNAL: Final = 'journal'
 """Type of the first entry of a journal. Those that were begun before there was one begin with a change."""
 
+SYNCED: Final = 'synced'
+"""The file that says how far the newest journal had come to the disk."""
+
+_SYNCED: Final = re.compile(r'(\d{8}) (\d{20})\n')
 _NAME: Final = re.compile(r'(snapshot|journal)-(\d{8})')
 
 _BEGINNING: Final = b'["journal",'
@@ -77,6 +82,7 @@ def read(folder: Path) -> Found:
         size = path.stat().st_size
     later = sorted(number for number in journals if number >= base)
     _demand_all(folder, base, later)
+    _demand_synced(folder, base)
     for number in later:
         _read_journal(journal_path(folder, number), state, is_last=number == later[-1])
     for leftover in folder.glob('*-*.new'):
@@ -85,6 +91,32 @@ def read(folder: Path) -> Found:
     objects = [(kind, record) for kind, kept in state.objects.items() for record in kept.values()]
     recovered = storage.Recovered(revision=state.revision, objects=objects)
     return Found(recovered=recovered, number=later[-1] if later else base, snapshot_bytes=size)
+
+
+def note_synced(folder: Path, number: int, size: int) -> None:
+    """Write down that so many bytes of a journal are on the disk. Raises OSError."""
+    # In place, in one write of one length: a new file would cost a sync of the folder each time.
+    handle = os.open(folder / SYNCED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.pwrite(handle, f'{number:08} {size:020}\n'.encode(), 0)
+    finally:
+        os.close(handle)
+
+
+def _demand_synced(folder: Path, base: int) -> None:
+    """That no file is shorter than it was once. A note that cannot be read says nothing."""
+    try:
+        noted = _SYNCED.fullmatch((folder / SYNCED).read_text())
+    except (FileNotFoundError, UnicodeDecodeError):
+        return
+    if noted is None or int(noted[1]) < base:
+        return
+    path, size = journal_path(folder, int(noted[1])), int(noted[2])
+    if not path.exists():
+        raise DamagedFileError(path, 0, f'the file is missing, of which {size} bytes were on the disk')
+    here = path.stat().st_size
+    if here < size:
+        raise DamagedFileError(path, here, f'ends here, and {size} bytes of it were on the disk')
 
 
 def remove_before(folder: Path, number: int) -> None:

@@ -54,7 +54,12 @@ class Opened:
 
 
 def files(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
+    return sorted(path.name for path in folder.iterdir() if path.name != recovery.SYNCED)
+
+
+def kill_before_a_sync(folder: Path) -> None:
+    """Leaves a folder as a process does that is killed within its first second."""
+    (folder / recovery.SYNCED).unlink()
 
 
 def test_everything_is_there_again(tmp_path: Path) -> None:
@@ -167,6 +172,7 @@ def test_a_torn_end_is_cut_at_every_byte(tmp_path: Path, caplog: pytest.LogCaptu
 
     for size in range(ends[1], len(whole)):
         path.write_bytes(whole[:size])
+        kill_before_a_sync(tmp_path)
         with Opened(tmp_path) as second:
             expected = ['a'] if size >= ends[2] else []
             assert list(second.state()) == expected
@@ -187,6 +193,7 @@ async def test_a_journal_without_its_beginning_stops_the_start_and_is_left(tmp_p
 
     for size in range(len(whole)):
         path.write_bytes(whole[:size])
+        (tmp_path / recovery.SYNCED).unlink(missing_ok=True)
         why = 'ends in the middle of an entry' if size else 'the file is empty, which it has never been'
         with pytest.raises(recovery.DamagedFileError, match=f'{path}: damaged at byte 0: {why}'):
             Opened(tmp_path)
@@ -200,6 +207,7 @@ def test_a_journal_from_before_there_was_a_beginning(tmp_path: Path) -> None:
     whole = path.read_bytes()
     _, second = (offset for offset, _ in framing.decode(whole))  # type: ignore[misc]
     path.write_bytes(whole[second:])
+    kill_before_a_sync(tmp_path)
 
     with Opened(tmp_path) as again:
         assert list(again.state()) == ['a']
@@ -280,8 +288,73 @@ def test_an_entry_that_was_taken_out_is_noticed(tmp_path: Path) -> None:
     whole = path.read_bytes()
     _, _, second, third = (offset for offset, _ in framing.decode(whole))  # type: ignore[misc]
     path.write_bytes(whole[:second] + whole[third:])
+    kill_before_a_sync(tmp_path)
 
     with pytest.raises(recovery.DamagedFileError, match='revision 4 follows 2'):
+        Opened(tmp_path)
+
+
+def test_a_file_that_has_lost_its_end_stops_the_start(tmp_path: Path) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+        first.put('b')
+    path = tmp_path / 'journal-00000000'
+    whole = path.read_bytes()
+
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        with pytest.raises(recovery.DamagedFileError) as refused:
+            Opened(tmp_path)
+        assert str(refused.value) == (
+            f'{path}: damaged at byte {size}: ends here, and {len(whole)} bytes of it were on the disk. Nothing was '
+            f'changed. Changes after this place were acknowledged and cannot be read. Restore the folder {tmp_path} '
+            'from a copy; or, to start anew, move it away'
+        )
+        assert path.read_bytes() == whole[:size]
+
+
+def test_a_folder_without_its_only_file_stops_the_start(tmp_path: Path) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+    (tmp_path / 'journal-00000000').unlink()
+
+    with pytest.raises(recovery.DamagedFileError, match=r'journal-00000000: damaged at byte 0: the file is missing'):
+        Opened(tmp_path)
+
+
+async def test_what_came_after_the_last_sync_may_be_torn(tmp_path: Path) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+        await first.journal.sync()
+        noted = (tmp_path / recovery.SYNCED).read_bytes()
+        size = (tmp_path / 'journal-00000000').stat().st_size
+        first.put('b')
+    (tmp_path / recovery.SYNCED).write_bytes(noted)
+    os.truncate(tmp_path / 'journal-00000000', size + 1)
+
+    with Opened(tmp_path) as second:
+        assert list(second.state()) == ['a']
+
+
+@pytest.mark.parametrize('content', [b'', b'\0' * 30, b'x' * 30, b'\xff', b'00000000 123'])
+def test_a_note_that_is_torn_itself_says_nothing(tmp_path: Path, content: bytes) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+    (tmp_path / recovery.SYNCED).write_bytes(content)
+
+    with Opened(tmp_path) as second:
+        assert list(second.state()) == ['a']
+
+
+async def test_the_note_follows_to_the_next_journal(tmp_path: Path) -> None:
+    with Opened(tmp_path) as first:
+        first.put('a')
+        await first.journal.compact(first.store.everything)
+        first.put('b')
+        await first.journal.sync()
+    os.truncate(tmp_path / 'journal-00000001', 0)
+
+    with pytest.raises(recovery.DamagedFileError, match='journal-00000001: damaged at byte 0: ends here'):
         Opened(tmp_path)
 
 
