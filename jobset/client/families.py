@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from jobset.api import keys, meta, types
-from jobset.client import kin, observed, together
+from jobset.client import kin, observed, shortages, together
 from jobset.core import network
 from jobset.kube import client, discovery, errors, informer, listing, requests
 
@@ -58,6 +58,9 @@ class Family:
     suspender: str = ''
     """Who has written ``spec.suspend`` last."""
 
+    nodes: Sequence[observed.Node] = ()
+    """Those of the cluster, read only where a pod is too large for one of them; none where that is not allowed."""
+
     @property
     def name(self) -> str:
         """The name of the JobSet."""
@@ -97,7 +100,17 @@ async def read(source: client.Client, namespace: str, name: str, *, with_events:
         events=found,
         suspender=_suspender(owned),
     )
-    return _in_order(family)
+    return _in_order(await _with_nodes(source, family))
+
+
+async def _with_nodes(source: client.Client, family: Family) -> Family:
+    if family.nodes or not any(map(shortages.named, family.pods)):
+        return family
+    with contextlib.suppress(errors.ApiError):
+        reader = listing.Reader(source, observed.Node, page_size=_PAGE)
+        found = await reader.read(requests.NODES, None)
+        return replace(family, nodes=list(found.objects.values()))
+    return family
 
 
 async def pods(source: client.Client, namespace: str, name: str) -> list[observed.Pod]:
@@ -148,6 +161,7 @@ class _Following:
     """The caches of one JobSet, and whether something in them is new."""
 
     def __init__(self, source: client.Client, first: Family, of: kin.Kin, *, with_events: bool) -> None:
+        self._source = source
         self._first = first
         self._changed = asyncio.Event()
         namespace, name = first.jobset.metadata.namespace, first.name
@@ -187,6 +201,9 @@ class _Following:
             state = self._state()
             if state is None:
                 return
+            state = await _with_nodes(self._source, state)
+            # Read once: what nodes have changes seldom, and there may be thousands of them.
+            self._first = replace(self._first, nodes=state.nodes)
             yield state
             await self._changed.wait()
             await asyncio.sleep(SETTLING_SECONDS)

@@ -112,11 +112,19 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel')
     last_state: State = State()
 
 
+class Resources(msgspec.Struct, frozen=True, kw_only=True):
+    """What a container, or a pod as a whole, asks for."""
+
+    requests: dict[str, str | int | float] | None = None
+    limits: dict[str, str | int | float] | None = None
+
+
 class Container(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """A container as it is wanted."""
 
     name: str
     restart_policy: str | None = None
+    resources: Resources | None = None
 
 
 class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
@@ -126,6 +134,7 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] | None = None
     scheduling_gates: tuple[Any, ...] | None = None
+    resources: Resources | None = None
 
 
 class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
@@ -198,6 +207,18 @@ class Pod(meta.Partial, frozen=True, kw_only=True, rename='camel'):
     def is_over(self) -> bool:
         """Whether nothing of it runs any more."""
         return self.status.phase in ('Succeeded', 'Failed')
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """``status`` of a node."""
+
+    allocatable: dict[str, str | int | float] = {}
+
+
+class Node(meta.Partial, frozen=True, kw_only=True):
+    """A node of the cluster."""
+
+    status: NodeStatus = NodeStatus()
 
 
 class ClaimStatus(msgspec.Struct, frozen=True, kw_only=True):

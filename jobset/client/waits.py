@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jobset.api import keys, types
-from jobset.client import observed
+from jobset.client import observed, shortages
 from jobset.client.families import Family
 from jobset.core import family as cohorts
 from jobset.core import startup
@@ -147,7 +147,9 @@ def _pod(pod: observed.Pod, family: Family) -> tuple[Kind, str] | None:
     if scheduled is not None and scheduled.status == 'False':
         if scheduled.reason == 'SchedulingGated':
             return Kind.GATED, scheduled.message or 'held back by scheduling gates'
-        return Kind.UNSCHEDULABLE, f'cannot be scheduled: {scheduled.message or scheduled.reason}'
+        amounts = shortages.text(pod, family.nodes)
+        told = f'cannot be scheduled: {scheduled.message or scheduled.reason}'
+        return Kind.UNSCHEDULABLE, f'{told.rstrip(".")}; {amounts}' if amounts else told
     if not pod.spec.node_name:
         return Kind.STARTING, 'waits for a node'
     for status in pod.containers:
