@@ -2,12 +2,15 @@
 
 Told from what the objects say of themselves, and from events for Jobs of earlier attempts, which are gone. Events live
 for about an hour, and repetitions are told as first, last and a number: of what is older, less is known.
+
+Objects have times of whole seconds, and events such of microseconds: where both tell of the same thing, the event says
+when within that second it was.
 """
 
 import datetime
 import enum
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jobset.api import keys, types
@@ -28,7 +31,15 @@ _ENDS = {
 """Reasons of events that the end of a Job brings, and what it is then."""
 
 _SHORT = datetime.timedelta(seconds=1)
-"""What is not longer than this is no wait: times have whole seconds."""
+"""What is not longer than this is no wait, where times have whole seconds."""
+
+_MOMENT = datetime.timedelta(milliseconds=50)
+"""The same where both times are exact: a controller needs that long."""
+
+_LAG = datetime.timedelta(milliseconds=500)
+"""How long after something an event may tell of it."""
+
+_WITHIN = datetime.timedelta(seconds=1, microseconds=-1)
 
 
 class End(enum.StrEnum):
@@ -102,8 +113,11 @@ def of(family: Family, now: Moment) -> History:
     """The history of a JobSet up to now."""
     jobset = family.jobset
     begin = observed.moment(jobset.metadata.creation_timestamp) or now
+    begin = _exact(begin, [event.first for event in family.events], lag=datetime.timedelta())
     ending = conditions.terminal(jobset.status)
     end = observed.moment(ending.last_transition_time) if ending else None
+    if ending is not None and end is not None:
+        end = _exact(end, _times(family, jobset.metadata.uid, {ending.reason}))
     restarts = _restarts(family)
     runs = _runs(family, restarts, end)
     return History(
@@ -119,20 +133,33 @@ def of(family: Family, now: Moment) -> History:
     )
 
 
+def _exact(coarse: Moment, told: Iterable[Moment | None], *, lag: datetime.timedelta = _LAG) -> Moment:
+    """When in its second something was, by the first of the events that tell of it; told within ``lag`` after that."""
+    first = min((at for at in told if at is not None and at >= coarse), default=coarse)
+    if not first.microsecond or first > coarse + _WITHIN + lag:
+        return coarse
+    return min(first, coarse + _WITHIN)
+
+
+def _times(family: Family, uid: str, reasons: Container[str]) -> list[Moment | None]:
+    """When events of these reasons were told of an object."""
+    return [event.first for event in family.events if event.regarding.uid == uid and event.reason in reasons]
+
+
 def _restarts(family: Family) -> list[Mark]:
     """The restarts of the whole, from the events that tell of them, else from the last one's condition."""
-    found: dict[Moment, str] = {}
+    found: dict[Moment, Mark] = {}
     for event in family.events:
         told = event.regarding.kind == keys.KIND and event.reason.endswith('FailurePolicyAction')
         if told and event.reason.startswith('Restart'):
             for at in filter(None, (event.first, event.last)):
-                found.setdefault(at.replace(microsecond=0), event.note)
+                found.setdefault(at.replace(microsecond=0), Mark(at, event.note))
     condition = conditions.find(family.jobset.status, conditions.RESTARTING)
     if not found and condition is not None and condition.is_true:
         since = observed.moment(condition.last_transition_time)
         if since is not None:
-            found[since] = condition.message
-    return [Mark(at, text) for at, text in sorted(found.items())]
+            found[since] = Mark(since, condition.message)
+    return [found[at] for at in sorted(found)]
 
 
 def _runs(family: Family, restarts: Sequence[Mark], end: Moment | None) -> list[Run]:
@@ -163,14 +190,20 @@ _MOST = 10_000
 
 def _present_run(family: Family, job: observed.Job, end: Moment | None) -> Run:
     pods = [pod for pod in family.pods if pod.job == job.metadata.name and pod.attempt == job.attempt]
-    starts = [moment for pod in pods for moment in _container_starts(pod)]
+    starts = [
+        _exact(moment, _times(family, pod.metadata.uid, {'Started'}))
+        for pod in pods
+        for moment in _container_starts(pod)
+    ]
     created = observed.moment(job.metadata.creation_timestamp) or datetime.datetime.min.replace(tzinfo=datetime.UTC)
+    created = _exact(created, _times(family, job.metadata.uid, {'SuccessfulCreate'}))
     started = min(starts, default=None) or (observed.moment(job.status.start_time) if job.ending or not pods else None)
     ended = observed.moment(job.status.completion_time)
     kind = End.RUNNING
     if job.ending is not None:
         kind = End(job.ending.type)
         ended = ended or observed.moment(job.ending.last_transition_time)
+        ended = ended and _exact(ended, _times(family, job.metadata.uid, _ENDS))
     elif end is not None:
         kind, ended = End.STOPPED, end
     reason = job.ending.reason if job.ending is not None and kind is End.FAILED else ''
@@ -262,7 +295,7 @@ def _stage_waits(
             if first is None:
                 later = starts[attempt + 1] if attempt + 1 < len(starts) else end
                 yield Span(start, later, current.get(group.name, text) if later is None else text, group.name)
-            elif first - start > _SHORT:
+            elif first - start > (_MOMENT if first.microsecond and start.microsecond else _SHORT):
                 yield Span(start, first, text, group.name)
 
 

@@ -1,5 +1,6 @@
 """What a JobSet has done when."""
 
+import datetime
 from typing import Any
 
 from jobset.client import history
@@ -110,3 +111,41 @@ def test_a_short_wait_is_none() -> None:
 def test_nothing_has_begun() -> None:
     found = of(facts.jobset(facts.group('a')))
     assert (found.runs, found.waits, found.end) == ([], [], None)
+
+
+def test_events_say_when_within_a_second() -> None:
+    status = {'restarts': 1, 'conditions': [facts.condition('Completed', 'AllJobsCompleted', since=2)]}
+    obj = facts.jobset(facts.group('a'), facts.group('b', depends_on={'a': 'Complete'}), status=status)
+    jobs = [
+        facts.job('a', attempt=1, startTime=facts.at(0), completionTime=facts.at(1), conditions=[COMPLETE]),
+        facts.job('b', attempt=1, created=1, startTime=facts.at(1), completionTime=facts.at(2), conditions=[COMPLETE]),
+    ]
+    pod = facts.pod('b', attempt=1, phase='Succeeded', containers=[facts.ended(start=1, end=2)])
+    (b,) = (job['metadata']['uid'] for job in jobs[1:])
+    a = jobs[0]['metadata']['uid']
+    events = [
+        facts.event('JobSet', 'js', 'RestartJobSetFailurePolicyAction', 'again', uid='uid-js'),
+        facts.event('Job', 'js-a-0', 'SuccessfulCreate', uid=a),
+        facts.event('Job', 'js-a-0', 'Completed', uid=a),
+        facts.event('Job', 'js-b-0', 'SuccessfulCreate', uid=b),
+        facts.event('Pod', pod['metadata']['name'], 'Started', uid=pod['metadata']['uid']),
+        # Told in the next second: as late in its own as can be.
+        facts.event('Job', 'js-b-0', 'Completed', uid=b),
+        # Of something later.
+        facts.event('JobSet', 'js', 'AllJobsCompleted', uid='uid-js'),
+    ]
+    times = ('00.25', '00.30', '01.50', '01.60', '01.75', '03.01', '09.00')
+    for event, second in zip(events, times, strict=True):
+        event['eventTime'] = f'2026-01-01T12:00:{second}0000Z'
+
+    found = of(obj, jobs=jobs, pods=[pod], events=events)
+
+    m = facts.moment
+    exact = {second: m(0) + datetime.timedelta(seconds=float(second)) for second in times}
+    assert (found.begin, found.end) == (exact['00.25'], m(2))
+    assert found.restarts == [Mark(exact['00.25'], 'again')]
+    last = m(3) - datetime.timedelta(microseconds=1)
+    assert [(run.created, run.started, run.ended) for run in found.runs] == [
+        (exact['00.30'], m(0), exact['01.50']),
+        (exact['01.60'], exact['01.75'], last),
+    ]

@@ -13,8 +13,16 @@ MOST_ROWS: Final = 20
 """Jobs of one replicated job that get a row each; more are shown together."""
 
 MOST_TICKS: Final = 7
+_ROUNDING: Final = 1e-9
 
-_STEPS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
+_LEAST: Final = datetime.timedelta(seconds=0.1)
+"""Length of the scale at least."""
+
+_FINE_SECONDS: Final = 10
+"""Below this, tenths of seconds are told, too."""
+
+_FINE: Final = (0.1, 0.2, 0.5)
+_STEPS: Final = (*_FINE, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 """Seconds between ticks that people can count in; above, whole days."""
 
 
@@ -76,7 +84,7 @@ class Chart:
 def layout(facts: History, now: datetime.datetime, *, most_rows: int = MOST_ROWS) -> Chart:
     """The picture of a history. Pure: the same facts give the same chart."""
     end = facts.end or now
-    scale = _Scale(facts.begin, max(end, facts.begin + datetime.timedelta(seconds=1)))
+    scale = _Scale(facts.begin, max(end, facts.begin + _LEAST))
     rows = [Row(facts.name, 0, _whole(facts, scale))]
     for group in facts.groups:
         rows += _group_rows(facts, group, scale, most_rows)
@@ -103,7 +111,7 @@ class _Scale:
 
 
 def _title(facts: History, now: datetime.datetime) -> str:
-    took = output.duration(((facts.end or now) - facts.begin).total_seconds())
+    took = duration(((facts.end or now) - facts.begin).total_seconds())
     state = f'{facts.outcome} after {took}' if facts.end else f'since {took}'
     number = len(facts.restarts)
     return f'{facts.name}: {state}' + (f', {number} {"restart" if number == 1 else "restarts"}' if number else '')
@@ -167,21 +175,28 @@ def _notes(facts: History, scale: _Scale) -> Iterator[str]:
         start, end = scale.of(span.start), scale.of(span.end)
         who = f'{span.group} ' if span.group else ''
         goes_on = ' so far' if span.end is None and facts.end is None else ''
-        said.append((start, f'{who}{span.text}: {output.duration(end - start)}{goes_on}'))
+        said.append((start, f'{who}{span.text}: {duration(end - start)}{goes_on}'))
     for run in facts.runs:
         name = run.job.removeprefix(f'{facts.name}-')
         if run.pending and run.started != run.created:
             length = scale.of(run.started) - scale.of(run.created)
-            said.append((scale.of(run.created), f'{name} pending: {run.pending}: {output.duration(length)}'))
+            said.append((scale.of(run.created), f'{name} pending: {run.pending}: {duration(length)}'))
         if run.end is End.FAILED:
             said.append((scale.of(run.ended), f'{name} failed in attempt {run.attempt}: {run.reason}'))
     said += [(scale.of(mark.at), f'restart: {mark.text}') for mark in facts.restarts]
     for at, text in sorted(said):
-        yield f'+{output.duration(at)} {text}'
+        yield f'+{duration(at)} {text}'
 
 
 def ticks(seconds: float) -> list[Tick]:
     """Marks on a scale of that length: a few, at times that people count in."""
     days = 86400 * (int(seconds / 86400 / MOST_TICKS) + 1)
     step = next((step for step in _STEPS if seconds / step <= MOST_TICKS), days)
-    return [Tick(float(at), output.duration(at) if at else '0') for at in range(0, int(seconds) + 1, step)]
+    marks = [round(place * step, 1) for place in range(int(seconds / step + _ROUNDING) + 1)]
+    return [Tick(at, duration(at) if at else '0') for at in marks]
+
+
+def duration(seconds: float) -> str:
+    """A time span, with tenths of seconds where they matter."""
+    tenths = f'{max(seconds, 0):.1f}'
+    return output.duration(seconds) if seconds >= _FINE_SECONDS else f'{tenths.removesuffix(".0")}s'
