@@ -12,10 +12,10 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
-from jobset.kube import errors, index, requests, workqueue
+from jobset.kube import errors, requests, workqueue
 from jobset.local import objects
 from jobset.local.controllers import models, shared
-from jobset.local.controllers.nodes import tolerating
+from jobset.local.controllers.nodes import placed, tolerating
 
 LEASES: Final = 'kube-node-lease'
 NOT_READY: Final = 'node.kubernetes.io/not-ready'
@@ -93,9 +93,8 @@ class Lifecycle:
         self._source = informers.source
         self._now = now
         self._settings = settings or Patience()
-        self._nodes = informers.nodes()
-        self._pods = informers.pods()
-        self._by_node: index.Index[str, models.Pod] = index.Index(_node_of)
+        self._placed = placed.Placed(informers)
+        self._leases = informers.leases()
         self._heard: dict[str, float] = {}
         """When a Lease was last renewed, by our own clock: those of nodes may differ."""
 
@@ -105,16 +104,14 @@ class Lifecycle:
         self._noticed: dict[tuple[str, str], datetime.datetime] = {}
         self._node_queue: workqueue.WorkQueue[str] = workqueue.WorkQueue()
         self._pod_queue: workqueue.WorkQueue[tuple[str, str]] = workqueue.WorkQueue()
-        informers.leases().subscribe(self._seen_lease)
-        self._nodes.subscribe(self._seen_node)
-        self._pods.subscribe(self._by_node.on_change)
-        self._pods.subscribe(self._seen_pod)
-        self._informers = informers
+        self._leases.subscribe(self._seen_lease)
+        self._placed.nodes.subscribe(self._seen_node)
+        self._placed.pods.subscribe(self._seen_pod)
 
     async def run(self) -> NoReturn:
         """Works until cancelled."""
-        for one in (self._nodes, self._pods, self._informers.leases()):
-            await one.synced()
+        await self._placed.synced()
+        await self._leases.synced()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._node_queue.run(self._pass_node, workers=4))
             group.create_task(self._pod_queue.run(self._pass_pod, workers=8))
@@ -139,7 +136,7 @@ class Lifecycle:
         if old is None or (old.spec, old.status) != (new.spec, new.status):
             self._node_queue.add(new.metadata.name)
         if (old.spec.taints if old is not None else None) != new.spec.taints:
-            for pod in self._by_node.get(new.metadata.name).values():
+            for pod in self._placed.on(new.metadata.name):
                 self._pod_queue.add((pod.metadata.namespace, pod.metadata.name))
 
     def _count(self, old: models.Node | None, new: models.Node | None) -> None:
@@ -150,7 +147,7 @@ class Lifecycle:
             self._well.add(new.metadata.name)
         if bool(self._well) != before:
             # The last one that was ready, or the first: it changes what is done about the others.
-            for node in self._nodes.values():
+            for node in self._placed.nodes.values():
                 if trouble(node) is not None:
                     self._node_queue.add(node.metadata.name)
 
@@ -161,17 +158,17 @@ class Lifecycle:
             return
         if not new.spec.node_name or (old is not None and old.spec == new.spec):
             return
-        node = self._nodes.get('', new.spec.node_name)
+        node = self._placed.node(new.spec.node_name)
         if node is not None and node.spec.taints:
             self._pod_queue.add((new.metadata.namespace, new.metadata.name))
 
     async def _pass_node(self, name: str) -> float | None:
-        node = self._nodes.get('', name)
+        node = self._placed.node(name)
         if node is None:
             return None
         try:
             wait = await self._listen(node)
-            node = self._nodes.get('', name) or node
+            node = self._placed.node(name) or node
             await self._taint(node)
         except errors.NotFound:
             return None
@@ -197,16 +194,16 @@ class Lifecycle:
                 requests.Patch.STRATEGIC,
                 subresource='status',
             )
-            self._nodes.observe(await self._source.request(request, models.Node))
+            self._placed.nodes.observe(await self._source.request(request, models.Node))
             await self._mark_pods(node)
         return self._settings.grace_seconds
 
     async def _mark_pods(self, node: models.Node) -> None:
         """Nobody knows any more whether they are ready, so they count as not ready."""
-        for pod in list(self._by_node.get(node.metadata.name).values()):
+        for pod in self._placed.on(node.metadata.name):
             if pod.is_ready:
                 condition = {'type': 'Ready', 'status': 'False', 'lastTransitionTime': objects.stamp(self._now())}
-                await self._write_condition(pod, condition)
+                await placed.write_status(self._source, pod, {'conditions': [condition]})
 
     async def _taint(self, node: models.Node) -> None:
         wanted = wanted_taints(node, self._now(), evicts=bool(self._well))
@@ -217,11 +214,11 @@ class Lifecycle:
             'spec': {'taints': [msgspec.to_builtins(one) for one in wanted] or None},
         }
         request = requests.patch(requests.NODES, None, node.metadata.name, body, requests.Patch.MERGE)
-        self._nodes.observe(await self._source.request(request, models.Node))
+        self._placed.nodes.observe(await self._source.request(request, models.Node))
 
     async def _pass_pod(self, key: tuple[str, str]) -> float | None:
-        pod = self._pods.get(*key)
-        node = self._nodes.get('', pod.spec.node_name) if pod is not None else None
+        pod = self._placed.pods.get(*key)
+        node = self._placed.node(pod.spec.node_name) if pod is not None else None
         if pod is None or node is None or pod.metadata.is_deleting:
             return None
         now = self._now()
@@ -246,25 +243,7 @@ class Lifecycle:
         }
         metadata = pod.metadata
         try:
-            await self._write_condition(pod, condition)
+            await placed.write_status(self._source, pod, {'conditions': [condition]})
             await self._source.send(requests.delete(requests.PODS, metadata.namespace, metadata.name, uid=metadata.uid))
         except errors.NotFound:
             return
-
-    async def _write_condition(self, pod: models.Pod, condition: dict[str, Any]) -> None:
-        metadata = pod.metadata
-        body = {'metadata': {'uid': metadata.uid}, 'status': {'conditions': [condition]}}
-        await self._source.send(
-            requests.patch(
-                requests.PODS,
-                metadata.namespace,
-                metadata.name,
-                body,
-                requests.Patch.STRATEGIC,
-                subresource='status',
-            )
-        )
-
-
-def _node_of(pod: models.Pod) -> tuple[str, ...]:
-    return (pod.spec.node_name,) if pod.spec.node_name else ()

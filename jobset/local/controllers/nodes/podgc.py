@@ -9,9 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from jobset.kube import errors, index, requests, workqueue
+from jobset.kube import errors, requests, workqueue
 from jobset.local import objects
 from jobset.local.controllers import models, shared
+from jobset.local.controllers.nodes import placed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,21 +39,17 @@ class PodCollector:
         self._source = informers.source
         self._now = now
         self._settings = settings or Limits()
-        self._nodes = informers.nodes()
-        self._pods = informers.pods()
-        self._by_node: index.Index[str, models.Pod] = index.Index(_node_of)
+        self._placed = placed.Placed(informers)
         self._ended: dict[tuple[str, str], models.Pod] = {}
         self._queue: workqueue.WorkQueue[str] = workqueue.WorkQueue()
-        self._nodes.subscribe(self._seen_node)
-        self._pods.subscribe(self._by_node.on_change)
-        self._pods.subscribe(self._seen_pod)
+        self._placed.nodes.subscribe(self._seen_node)
+        self._placed.pods.subscribe(self._seen_pod)
 
     async def run(self) -> NoReturn:
         """Works until cancelled."""
-        for one in (self._nodes, self._pods):
-            await one.synced()
+        await self._placed.synced()
         # Pods may have come before their nodes; by now both are known.
-        for pod in self._pods.values():
+        for pod in self._placed.pods.values():
             self._look(pod)
         await self._queue.run(self._pass, workers=2)
         raise AssertionError('nobody stops the queue')
@@ -70,12 +67,13 @@ class PodCollector:
             self._ended[(new.metadata.namespace, new.metadata.name)] = new
             if len(self._ended) > self._settings.ended_kept:
                 self._queue.add('')
-        if self._nodes.is_synced and self._pods.is_synced and (old is None or old.spec.node_name != new.spec.node_name):
+        is_placed_anew = old is None or old.spec.node_name != new.spec.node_name
+        if is_placed_anew and self._placed.nodes.is_synced and self._placed.pods.is_synced:
             self._look(new)
 
     def _look(self, pod: models.Pod) -> None:
         name = pod.spec.node_name
-        if name and self._nodes.get('', name) is None:
+        if name and self._placed.node(name) is None:
             self._queue.add_after(name, self._settings.quarantine_seconds)
 
     async def _pass(self, node: str) -> None:
@@ -85,12 +83,12 @@ class PodCollector:
             await self._thin_out()
 
     async def _give_up(self, node: str) -> None:
-        if self._nodes.get('', node) is not None:
+        if self._placed.node(node) is not None:
             return
         try:
             await self._source.send(requests.read(requests.NODES, None, node))
         except errors.NotFound:
-            for pod in list(self._by_node.get(node).values()):
+            for pod in self._placed.on(node):
                 await self._end(pod)
 
     async def _end(self, pod: models.Pod) -> None:
@@ -113,18 +111,7 @@ class PodCollector:
             'message': 'PodGC: node no longer exists',
             'lastTransitionTime': objects.stamp(self._now()),
         }
-        metadata = pod.metadata
-        body = {'metadata': {'uid': metadata.uid}, 'status': {'phase': 'Failed', 'conditions': [condition]}}
-        await self._source.send(
-            requests.patch(
-                requests.PODS,
-                metadata.namespace,
-                metadata.name,
-                body,
-                requests.Patch.STRATEGIC,
-                subresource='status',
-            )
-        )
+        await placed.write_status(self._source, pod, {'phase': 'Failed', 'conditions': [condition]})
 
     async def _thin_out(self) -> None:
         surplus = len(self._ended) - self._settings.ended_kept
@@ -136,7 +123,3 @@ class PodCollector:
         for key, pod in oldest:
             await self._end(pod)
             self._ended.pop(key, None)
-
-
-def _node_of(pod: models.Pod) -> tuple[str, ...]:
-    return (pod.spec.node_name,) if pod.spec.node_name else ()
