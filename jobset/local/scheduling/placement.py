@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from jobset.local.scheduling import model, planner
+from jobset.local.scheduling import model, planner, plans
 
 
 def place(
@@ -14,7 +14,7 @@ def place(
     claims: Iterable[model.Claim] = (),
     volumes: Iterable[model.PersistentVolume] = (),
     now: float = 0,
-) -> planner.Plan:
+) -> plans.Plan:
     """Which of ``pods`` get a node among ``nodes``, where ``bound`` ones run already, and why the others get none."""
     plans = planner.Planner()
     for node in nodes:

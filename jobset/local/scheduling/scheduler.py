@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 from jobset.api import meta
 from jobset.kube import client, discovery, errors, events, informer, requests
 from jobset.local import clock, objects
-from jobset.local.scheduling import model, outbox, planner
+from jobset.local.scheduling import known, model, outbox, planner, plans
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ BIND_PAUSE: Final = 1.0
 class Settings:
     """How the scheduler works."""
 
-    name: str = planner.SCHEDULER
+    name: str = known.SCHEDULER
     """Only pods that name it are its own."""
 
     workers: int = 16
@@ -164,7 +164,7 @@ class Scheduler:
 
     # What is written.
 
-    async def _bind(self, bind: planner.Bind) -> None:
+    async def _bind(self, bind: plans.Bind) -> None:
         metadata = bind.pod.metadata
         body = {
             'apiVersion': 'v1',
@@ -195,7 +195,7 @@ class Scheduler:
             self.planner.put_pod(pod)
             self._stir()
 
-    async def _hold(self, hold: planner.Hold) -> None:
+    async def _hold(self, hold: plans.Hold) -> None:
         pod = hold.pod
         condition: dict[str, Any] = {
             'type': model.SCHEDULED,
@@ -209,14 +209,14 @@ class Scheduler:
         if pod.scheduled is None or pod.scheduled.status != 'False':
             condition['lastTransitionTime'] = objects.stamp(self._now())
         body = {'metadata': {'uid': pod.metadata.uid}, 'status': {'conditions': [condition]}}
-        if hold.reason != planner.GATED:
+        if hold.reason != known.GATED:
             self._tell(pod, events.EventType.WARNING, 'FailedScheduling', 'Scheduling', hold.message)
         await self._patch(requests.PODS, pod.metadata, body, requests.Patch.STRATEGIC)
 
-    async def _judge(self, judgement: planner.Judgement) -> None:
+    async def _judge(self, judgement: plans.Judgement) -> None:
         group = judgement.group
         condition = {
-            'type': planner.GROUP_SCHEDULED,
+            'type': known.GROUP_SCHEDULED,
             'status': 'True' if judgement.is_scheduled else 'False',
             'reason': judgement.reason,
             'message': judgement.message,

@@ -2,15 +2,15 @@
 
 import pytest
 
-from jobset.local.scheduling import model, planner
+from jobset.local.scheduling import model, planner, plans
 from tests.local.scheduling import build
 
 
-def _binds(plan: planner.Plan) -> dict[str, str]:
+def _binds(plan: plans.Plan) -> dict[str, str]:
     return {bind.pod.metadata.name: bind.node for bind in plan.binds}
 
 
-def _held(plan: planner.Plan) -> list[str]:
+def _held(plan: plans.Plan) -> list[str]:
     return [hold.pod.metadata.name for hold in plan.holds]
 
 
