@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from jobset.local import objects, problems, resources
-from jobset.local.kinds import amounts, events, indexes, services
+from jobset.local.kinds import amounts, events, indexes, serviceaddresses
 from jobset.local.objects import Object
 from tests.local.kinds import answers, inputs
 
@@ -117,7 +117,7 @@ def test_node_ports_are_free_ones() -> None:
     third = _service('b', type='NodePort', ports=[{'port': 80, 'name': 'x'}, {'port': 81, 'name': 'y'}])
     third = admitted(third, 'services', context(services=[first]))
 
-    assert port in services.NODE_PORTS
+    assert port in serviceaddresses.NODE_PORTS
     assert second['spec']['ports'][0]['nodePort'] == port
     assert len({port, *(each['nodePort'] for each in third['spec']['ports'])}) == 3
 
