@@ -33,7 +33,7 @@ def main() -> int:
         if arguments.folder is not None:
             home = homes.Home(home.name, arguments.folder)
         home.prepare()
-        _log(home.log if arguments.ready_fd is not None else None)
+        _log(home.log)
         journal = cluster.JournalSettings()
         if arguments.snapshot_bytes is not None:
             journal = cluster.JournalSettings(compact_bytes=arguments.snapshot_bytes)
@@ -50,9 +50,9 @@ def main() -> int:
     return 0
 
 
-def _log(file: pathlib.Path | None) -> None:
-    """Log to a file which does not grow for ever, or to where a person looks."""
-    handler = logging.StreamHandler() if file is None else planelogs.Rotating(file)
+def _log(file: pathlib.Path) -> None:
+    """Log to standard error; where that is the cluster's own file, it does not grow for ever."""
+    handler = planelogs.Rotating(file) if planelogs.is_stream(file, 2) else logging.StreamHandler()
     form = '%(asctime)s %(levelname)s %(name)s: %(message)s'
     logging.basicConfig(level=logging.INFO, format=form, handlers=[handler])
 

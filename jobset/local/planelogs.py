@@ -25,16 +25,23 @@ class Rotating(logging.handlers.RotatingFileHandler):
 
     def doRollover(self) -> None:  # noqa: N802 - as logging calls it
         """Put the file aside, and begin another one."""
-        ours = [stream for stream in (1, 2) if self._is_here(stream)]
+        for one in (sys.stdout, sys.stderr):
+            one.flush()
+        ours = [stream for stream in (1, 2) if is_stream(self._file, stream)]
         super().doRollover()
         self.stream = self.stream or self._open()
         for stream in ours:
             os.dup2(self.stream.fileno(), stream)
 
-    def _is_here(self, stream: int) -> bool:
-        for one in (sys.stdout, sys.stderr):
-            one.flush()
-        try:
-            return os.path.samestat(os.fstat(stream), self._file.stat())
-        except OSError:
-            return False
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - as logging calls it
+        """A line for which there is no room is lost; to say so where it is missing takes room, too."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handleError(record)
+
+
+def is_stream(file: pathlib.Path, stream: int) -> bool:
+    """Whether what is written to that descriptor of this process goes to the file."""
+    try:
+        return os.path.samestat(os.fstat(stream), file.stat())
+    except OSError:
+        return False

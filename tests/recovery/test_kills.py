@@ -146,7 +146,7 @@ def run_again(runs: list[Run], diary: Diary) -> list[Run]:
 
 def leftovers(folder: Path) -> set[str]:
     """Files of a plane that has ended, but for those that the next life needs, and the logs."""
-    kept = re.compile(r'(data/(lock|(snapshot|journal)-\d{8})|identity/\w+\.?\w+|kubeconfig|logs/.*)')
+    kept = re.compile(r'(plane\.log|data/(lock|synced|(snapshot|journal)-\d{8})|identity/\w+\.?\w+|kubeconfig|logs/.*)')
     empty = {'data', 'identity', 'logs', 'pods', 'pods/.try', 'volumes'}
     found = {str(path.relative_to(folder)) for path in folder.rglob('*')}
     return {name for name in found if not kept.fullmatch(name)} - empty
