@@ -103,9 +103,12 @@ def gated(kubectl: Kubectl, *gates: str) -> Iterator[None]:
 
 def _configure(kubectl: Kubectl, file: str, text: str) -> None:
     patch = json.dumps({'data': {file: text}})
+    old = kubectl('-n', NAMESPACE, 'get', 'pods', '-o', 'name').split()
     kubectl('-n', NAMESPACE, 'patch', 'configmap', 'jobset-manager-config', '--type=merge', '-p', patch)
     kubectl('-n', NAMESPACE, 'rollout', 'restart', DEPLOYMENT)
     wait_until_ready(kubectl)
+    # As long as they are there, some requests to the webhooks are theirs.
+    kubectl('-n', NAMESPACE, 'wait', '--for=delete', f'--timeout={READY_SECONDS}s', *old, seconds=READY_SECONDS + 10)
 
 
 def wait_until_ready(kubectl: Kubectl) -> None:
