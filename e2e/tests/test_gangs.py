@@ -82,16 +82,21 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
     pool.add(1, cpu=4)
     with here.history('pods') as story:
         here.apply(gang(pool, 'five', replicated('w', 'true', pods=5)))
-        one = waits(here, 'five')
+        one = here.until_jobset(
+            'five',
+            # The scheduler may look for the first time before it has heard of the node.
+            lambda seen: '1 Insufficient cpu' in message(seen, 'GangWaiting') if conditions(seen) else False,
+            what='five to wait for room on the node',
+        )
 
     assert [moment for moment in story.moments if bound(moment)] == []
+    assert conditions(one)['GangWaiting'] == ('True', 'Unschedulable')
     assert groups(here) == {'five-set-0': 5}
     assert workloads(here) == 1
     told = message(one, 'GangWaiting')
     assert told.startswith(
         'the gang of the whole set (PodGroup five-set-0): 5 of 5 pods exist, 0 have a node; there is'
     )
-    assert '1 Insufficient cpu' in told
     events = here.all('events').values()
     assert {each['reason'] for each in events if each['regarding']['kind'] == 'JobSet'} == {'Unschedulable'}
 

@@ -1,5 +1,6 @@
 """The same kubectl commands on two clusters, and what they said, made comparable."""
 
+import itertools
 import re
 import subprocess
 from collections.abc import Sequence
@@ -54,6 +55,9 @@ def play(kubectl: Kubectl, namespace: str, steps: Sequence[Step]) -> list[Said]:
     for each in steps:
         done: subprocess.CompletedProcess[str] = kubectl.run('-n', namespace, *each.arguments, stdin=each.stdin)
         output, errors = (plain(done.stdout), plain(done.stderr)) if each.shown else ('', '')
+        if '-w' in each.arguments:
+            # How often a state is told again, by changes that its row does not show, is a matter of chance.
+            output = '\n'.join(line for line, _ in itertools.groupby(output.splitlines()))
         if not each.ordered:
             output = '\n'.join(sorted(output.splitlines()))
         said.append(Said(' '.join(each.arguments), done.returncode, output, errors))

@@ -238,6 +238,7 @@ def gang_without_room_holds_no_node_and_says_why(here: Space) -> None:
     here.until(
         'jobs', lambda seen: all(state(job) == 'Suspended' for job in seen.values()), what='Jobs to be suspended'
     )
+    here.until_condition('gang', 'Suspended')
     annotation = '/metadata/annotations/' + extras.GANG.key.replace('/', '~1')
     here.patch(
         'jobsets',
