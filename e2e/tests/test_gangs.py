@@ -85,7 +85,7 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
         one = here.until_jobset(
             'five',
             # The scheduler may look for the first time before it has heard of the node.
-            lambda seen: '1 Insufficient cpu' in message(seen, 'GangWaiting') if conditions(seen) else False,
+            lambda seen: 'GangWaiting' in conditions(seen) and '1 Insufficient cpu' in message(seen, 'GangWaiting'),
             what='five to wait for room on the node',
         )
 
