@@ -22,6 +22,8 @@ from tests.scenarios.stories import UNTIL_TOLD
 
 PODS = 20
 FAILS_WHEN_TOLD = f'{UNTIL_TOLD}; exit 1'
+"""It does not listen to SIGTERM, as most that is the first process of its container, and has the grace period that pods
+have if nothing is said about it."""
 
 
 @pytest.fixture(scope='module')
@@ -53,6 +55,7 @@ def in_place(mode: str, name: str) -> Object:
     one['metadata']['name'] = name
     job = one['spec']['replicatedJobs'][0]['template']['spec']
     job['completions'] = job['parallelism'] = PODS // 2
+    del job['template']['spec']['terminationGracePeriodSeconds']
     [worker] = job['template']['spec']['containers']
     worker['args'] = [FAILS_WHEN_TOLD]
     return one
@@ -61,7 +64,7 @@ def in_place(mode: str, name: str) -> Object:
 def recreated(name: str) -> Object:
     """The same workers without agents, whose pods are made anew."""
     container = {'name': 'worker', 'image': BUSYBOX, 'command': ['sh', '-c'], 'args': [FAILS_WHEN_TOLD]}
-    pod = {'restartPolicy': 'Never', 'terminationGracePeriodSeconds': 5, 'containers': [container]}
+    pod = {'restartPolicy': 'Never', 'containers': [container]}
     job = {'backoffLimit': 0, 'completions': PODS // 2, 'parallelism': PODS // 2, 'template': {'spec': pod}}
     worker = {'name': 'worker', 'replicas': 2, 'template': {'spec': job}}
     return jobset(name, worker, failurePolicy={'maxRestarts': 3, 'restartStrategy': 'Recreate'})

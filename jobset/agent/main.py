@@ -47,7 +47,7 @@ class Agent:
         self._jobset_uid = ''
         """That of the JobSet which this pod is of, once it is known: another one may have the same name later."""
         self._sees_neighbours = False
-        """Whether the processes of the other containers are to be ended from here, because no rule does it."""
+        """Whether the processes of the other containers can be ended from here."""
         self._lifted = threading.Event()
         self._waits_for = f'JobSet {pod.namespace}/{pod.jobset}'
         self._ending = 0
@@ -140,12 +140,12 @@ class Agent:
         telling.tell(f'attempt {attempt} is announced')
         self._waits_for = f'all pods of the JobSet to announce attempt {attempt}'
         self._jobset_uid = own['metadata'].get('labels', {}).get(f'{rounds.LABELS}jobset-uid', '')
+        self._sees_neighbours = bool(self._door and own['spec'].get('shareProcessNamespace'))
         if self._door and not neighbours.restart_with(own, self._pod.exit_code):
             telling.tell(
                 f'this pod cannot be restarted in place: no rule RestartAllContainers of the container fits '
                 f'exit code {self._pod.exit_code}, or the API server does not know such rules'
             )
-            self._sees_neighbours = bool(own['spec'].get('shareProcessNamespace'))
 
     def _restart(self) -> None:
         if self._sees_neighbours:

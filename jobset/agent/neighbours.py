@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 
 RESTART_ALL = 'RestartAllContainers'
 
+PAUSE = 'pause'
+"""The process that holds the namespaces of a pod, in all usual container runtimes."""
+
 
 def restart_with(pod: Any, exit_code: int) -> bool:
     """Whether the kubelet starts all containers of ``pod`` again when the agent's ends with ``exit_code``.
@@ -33,10 +36,15 @@ def _action(container: Any, exit_code: int) -> str:
 
 
 def kill(root: str = '/proc') -> None:
-    """End the processes of the other containers of a pod that shares its process namespace.
+    """End the processes of the other containers of a pod that shares its process namespace, without grace.
 
-    Without grace, as a restart by rule does it. The pod's first process holds the namespace, and stays.
+    The kubelet would give them all of the pod's grace period, also when it restarts all containers, and everybody
+    would wait for workers that do not listen. The pod's first process holds the namespace, and stays.
     """
+    with open(f'{root}/1/comm', encoding='utf-8', errors='replace') as file:
+        if file.read().strip() != PAUSE:
+            # What is to be seen here is not the pod, but the whole machine.
+            return
     spared = {1, *_ancestors(root, os.getpid())}
     for name in os.listdir(root):
         if name.isdigit() and int(name) not in spared:

@@ -3,6 +3,7 @@
 import ast
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -112,14 +113,31 @@ def test_rules_of_the_stored_pod(rules: list[Json], code: int, restarts: bool) -
     assert neighbours.restart_with(one, code) is restarts
 
 
-def test_neighbours_end_and_those_who_hold_the_agent_stay(tmp_path: Path) -> None:
+def fake_processes(root: Path, *, first: str) -> 'subprocess.Popen[bytes]':
+    """A folder as ``/proc`` of a pod: its first process, this one below a shell, and one of another container."""
     other = subprocess.Popen(['sleep', '3600'])
     for process, parent in ((os.getpid(), 4), (4, 1), (1, 0), (other.pid, 1)):
-        folder = tmp_path / str(process)
+        folder = root / str(process)
         folder.mkdir()
         (folder / 'stat').write_text(f'{process} (a) b) S {parent} 0 0')
-    (tmp_path / 'self').mkdir()
+    (root / 'self').mkdir()
+    (root / '1' / 'comm').write_text(f'{first}\n')
+    return other
+
+
+def test_neighbours_of_a_pod_end(tmp_path: Path) -> None:
+    other = fake_processes(tmp_path, first='pause')
 
     neighbours.kill(str(tmp_path))
 
-    assert other.wait(30) == -9
+    assert other.wait(30) == -signal.SIGKILL
+
+
+def test_processes_of_a_machine_are_left_alone(tmp_path: Path) -> None:
+    other = fake_processes(tmp_path, first='systemd')
+
+    neighbours.kill(str(tmp_path))
+
+    # A signal that came before would have ended it before this one.
+    other.send_signal(signal.SIGTERM)
+    assert other.wait(30) == -signal.SIGTERM
