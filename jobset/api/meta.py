@@ -79,8 +79,13 @@ class ObjectMeta(Identity, frozen=True, gc=False, kw_only=True, rename='camel', 
 
     def __post_init__(self) -> None:
         # Made for every object that is read, mostly for nothing: hence one look at all of them first.
-        fields: tuple[object, ...] = (self.labels, self.annotations, self.owner_references, self.finalizers)
-        if None not in fields:
+        null: object = None
+        if (
+            self.labels is not null
+            and self.annotations is not null
+            and self.owner_references is not null
+            and self.finalizers is not null
+        ):
             return
         # "Not" rather than "is None": for the type checker there is no None, and an empty value may be set anew.
         if not self.labels:

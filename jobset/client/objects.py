@@ -1,7 +1,6 @@
 """Objects of any kind, as the server has them: read, tabled, applied, deleted."""
 
 import asyncio
-import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -78,7 +77,7 @@ class Selection:
 
 async def table(source: client.Client, resource: requests.Resource, selection: Selection) -> Table:
     """The objects in the columns that the server has for them."""
-    request = dataclasses.replace(selection.request(resource), accept=_TABLE)
+    request = msgspec.structs.replace(selection.request(resource), accept=_TABLE)
     return await source.request(request, Table)
 
 
@@ -108,7 +107,7 @@ async def apply(
         resource, namespace, name, dict(obj), requests.Patch.APPLY, field_manager=MANAGER, force=force
     )
     query = f'{request.query}&fieldValidation=Strict{"&dryRun=All" if dry_run else ""}'
-    after: Object = msgspec.json.decode(await source.send(dataclasses.replace(request, query=query)))
+    after: Object = msgspec.json.decode(await source.send(msgspec.structs.replace(request, query=query)))
     if before is None:
         return Outcome.CREATED, after
     same = before == after.get('metadata', {}).get('resourceVersion')

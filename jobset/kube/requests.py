@@ -77,8 +77,7 @@ class Resource:
         return f'{self.plural}.{self.group}' if self.group else self.plural
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(msgspec.Struct, frozen=True, gc=False):
     """One request; ``path`` and ``query`` are percent-encoded already."""
 
     method: str
@@ -199,7 +198,9 @@ def patch(
 
     ``field_manager`` is needed, and ``force`` has a meaning, with APPLY only.
     """
-    query = _query(fieldManager=field_manager, force='true' if force else '', dryRun='All' if dry_run else '')
+    query = ''
+    if field_manager or force or dry_run:
+        query = _query(fieldManager=field_manager, force='true' if force else '', dryRun='All' if dry_run else '')
     return Request('PATCH', _path(resource, namespace, name, subresource), query, encode(body), kind)
 
 
@@ -241,7 +242,10 @@ def delete_collection(
 
 def encode(body: Body | list[Any]) -> bytes:
     """The body as JSON."""
-    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+    return body if isinstance(body, bytes) else _encode(body)
+
+
+_encode: Final = msgspec.json.Encoder().encode
 
 
 def _path(resource: Resource, namespace: str | None, name: str, subresource: str) -> str:

@@ -7,7 +7,7 @@ of one kind (:mod:`jobset.local.kinds`) and controllers look into them.
 import datetime
 import functools
 import os
-from typing import Any
+from typing import Any, Final
 
 Object = dict[str, Any]
 """One JSON object, with ``apiVersion``, ``kind`` and ``metadata``."""
@@ -40,12 +40,19 @@ def new_uid() -> str:
 
 def stamp(moment: datetime.datetime) -> str:
     """As ``metav1.Time``: UTC, whole seconds."""
-    return _stamp(moment.replace(microsecond=0))
+    # Kept, because in virtual time many things are written at one moment, and in any within one second.
+    known, text = _latest[0]
+    if moment is not known:
+        text = _stamp(moment.replace(microsecond=0))
+        _latest[0] = moment, text
+    return text
+
+
+_latest: Final = [(datetime.datetime.min, '')]
 
 
 @functools.lru_cache(maxsize=64)
 def _stamp(second: datetime.datetime) -> str:
-    # Kept, because many things are written within a second, and each takes longer than to look it up.
     return second.astimezone(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 

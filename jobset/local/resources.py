@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+import msgspec
+
 from jobset.local import schemas
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
@@ -25,8 +27,7 @@ Listed = Callable[[str, str], Sequence[Object]]
 """All objects of a ``plural.group`` in a namespace; in all namespaces when that is empty. Not to be changed."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Context:
+class Context(msgspec.Struct, frozen=True, kw_only=True):
     """What rules may know beside the object."""
 
     now: datetime.datetime

@@ -6,8 +6,9 @@ Source: Kubernetes, "Dynamic Admission Control"; texts of refusals as kube-apise
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from jobset.local import objects, problems, resources
 from jobset.local.admission import calling, conditions, hooks, review, selectors, wire
@@ -61,7 +62,7 @@ class Dispatcher:
         A changed one has to be completed with defaults again. For a request without an object the answer means nothing.
         Raises :class:`~jobset.local.problems.Problem` for a refusal, and for a webhook that fails and must not.
         """
-        asked = replace(asked)
+        asked = msgspec.structs.replace(asked)
         wanted = self._hooks(asked.kind, asked.operation, asked.subresource, is_mutating=True)
         again = await self._pass(wanted, asked)
         # Once more, as kube-apiserver does it, and no further: two webhooks may never come to an agreement.

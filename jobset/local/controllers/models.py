@@ -28,8 +28,13 @@ class Metadata(meta.Identity, frozen=True, gc=False, kw_only=True, rename='camel
     finalizers: Strings = ()
 
     def __post_init__(self) -> None:
-        fields: tuple[object, ...] = (self.labels, self.annotations, self.owner_references, self.finalizers)
-        if None not in fields:
+        null: object = None
+        if (
+            self.labels is not null
+            and self.annotations is not null
+            and self.owner_references is not null
+            and self.finalizers is not null
+        ):
             return
         for name in ('labels', 'annotations'):
             if getattr(self, name) is None:

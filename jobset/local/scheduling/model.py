@@ -47,7 +47,8 @@ class Metadata(meta.Identity, frozen=True, gc=False, kw_only=True, rename='camel
     deletion_timestamp: str | None = None
 
     def __post_init__(self) -> None:
-        if not self.labels:
+        null: object = None
+        if self.labels is null:
             msgspec.structs.force_setattr(self, 'labels', {})
 
 

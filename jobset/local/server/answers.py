@@ -1,7 +1,6 @@
 """What comes in and what goes out, without HTTP."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
@@ -23,8 +22,7 @@ LOG: Final = 'text/plain'
 encode: Final = msgspec.json.Encoder().encode
 
 
-@dataclass(slots=True)
-class Call:
+class Call(msgspec.Struct):
     """One request; ``path`` and ``query`` are percent-encoded."""
 
     method: str
@@ -37,7 +35,7 @@ class Call:
     warns: bool = True
     """Whether anybody reads warnings; where not, unknown fields are dropped without looking for them."""
 
-    said: list[str] = field(default_factory=list)
+    said: list[str] = msgspec.field(default_factory=list)
     """Warnings for the client, whatever becomes of the request."""
 
 

@@ -3,9 +3,10 @@
 Source: Kubernetes API concepts; meaning of odd values as kube-apiserver takes them.
 """
 
-from dataclasses import dataclass
 from typing import Final, Self
 from urllib.parse import parse_qsl
+
+import msgspec
 
 from jobset.local.problems import Cause, Problem
 from jobset.local.server import refusals
@@ -53,8 +54,7 @@ class Params:
         return key in self._values
 
 
-@dataclass(slots=True)
-class Writing:
+class Writing(msgspec.Struct):
     """How a write is meant."""
 
     dry_run: bool = False

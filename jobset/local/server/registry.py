@@ -1,17 +1,17 @@
 """Which kinds are served at the moment: the built-in ones, and those of definitions as they come and go."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+import msgspec
 
 from jobset.local.resources import Kind
 
 _NAMESPACES: Final = 'namespaces'
 
 
-@dataclass(slots=True)
-class Target:
+class Target(msgspec.Struct):
     """What a path leads to."""
 
     kind: Kind

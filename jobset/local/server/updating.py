@@ -1,8 +1,9 @@
 """PUT, and what every other change of a stored object has in common with it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from jobset.local import objects
 from jobset.local.objects import Object
@@ -41,8 +42,7 @@ Make = Callable[[Object], Object]
 """The new state, from the one that is stored: a new object, which may share parts with it and leaves it as it is."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, kw_only=True):
     """One request to change an object."""
 
     target: Target

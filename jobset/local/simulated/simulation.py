@@ -17,13 +17,14 @@ Nothing in it ticks: while nothing happens, hours pass at once.
 """
 
 import contextlib
-import dataclasses
 import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, Protocol, Self
+
+import msgspec
 
 from jobset.api import features
 from jobset.client import together
@@ -74,7 +75,7 @@ class Calm:
     ) -> contextlib.AbstractAsyncContextManager[client.Pieces]:
         """A body that goes on, for as long as anybody wants it."""
         del idle_timeout
-        endless = dataclasses.replace(request, query=_TIMEOUT.sub('', request.query))
+        endless = msgspec.structs.replace(request, query=_TIMEOUT.sub('', request.query))
         return self._carrier.stream(endless, idle_timeout=math.inf)
 
 

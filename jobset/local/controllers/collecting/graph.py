@@ -1,7 +1,6 @@
 """Who owns whom, as far as it is known. Without any I/O."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Final, Protocol
 
 import msgspec
@@ -37,8 +36,7 @@ class Owned(Protocol):
         """Identity, owners, finalizers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """An object and the resource that it is one of."""
 
     resource: requests.Resource

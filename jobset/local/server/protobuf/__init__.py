@@ -5,8 +5,9 @@ Answers are never given in it: every client that sends it accepts JSON as well.
 Source: Kubernetes API concepts, "Protobuf encoding"; Protocol Buffers, "Encoding".
 """
 
-import dataclasses
 from typing import Final
+
+import msgspec
 
 from jobset.local.objects import Object
 from jobset.local.problems import Problem
@@ -25,7 +26,7 @@ def as_json(call: answers.Call) -> answers.Call:
     """The same request with its body in JSON. Raises Problem 400."""
     if not call.body:
         return call
-    return dataclasses.replace(call, body=answers.encode(decode(call.body)), content_type=answers.JSON)
+    return msgspec.structs.replace(call, body=answers.encode(decode(call.body)), content_type=answers.JSON)
 
 
 def decode(body: bytes) -> Object:
