@@ -33,6 +33,7 @@ class Metrics:
         self._completed = counter('jobset_completed_total', 'JobSets that completed', 'jobset_name', 'namespace')
         self._failed = counter('jobset_failed_total', 'JobSets that failed', 'jobset_name', 'namespace')
         self._passes = counter('controller_runtime_reconcile_total', 'Passes by result', 'controller', 'result')
+        self._looked_up: dict[tuple[prometheus_client.Counter, *tuple[str, ...]], prometheus_client.Counter] = {}
         self._pass_errors = counter('controller_runtime_reconcile_errors_total', 'Failed passes', 'controller')
         # Looking up labels takes longer than counting: what each pass counts is looked up once, here.
         self._pass_times = histogram(
@@ -60,6 +61,12 @@ class Metrics:
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> prometheus_client.Histogram:
         return prometheus_client.Histogram(name, text, labels, buckets=buckets, registry=self.registry)
 
+    def _of(self, counter: prometheus_client.Counter, *labels: str) -> prometheus_client.Counter:
+        found = self._looked_up.get((counter, *labels))
+        if found is None:
+            found = self._looked_up[(counter, *labels)] = counter.labels(*labels)
+        return found
+
     def follow(self, unfinished: Callable[[], float], longest: Callable[[], float]) -> None:
         """Measure the passes under way, in seconds, each time that somebody looks: all together, and the oldest."""
         names = {
@@ -82,7 +89,7 @@ class Metrics:
 
     def passed(self, result: str, seconds: float) -> None:
         """A pass is over; ``result`` is ``success``, ``error`` or ``requeue_after``."""
-        self._passes.labels(CONTROLLER, result).inc()
+        self._of(self._passes, CONTROLLER, result).inc()
         if result == 'error':
             self._pass_errors.labels(CONTROLLER).inc()
         self._pass_times.observe(seconds)
@@ -109,7 +116,7 @@ class Metrics:
 
     def added(self) -> None:
         """A key was put into the queue."""
-        self._adds.labels(CONTROLLER).inc()
+        self._of(self._adds, CONTROLLER).inc()
 
     def retried(self) -> None:
         """A key is to be worked on again after a failure."""

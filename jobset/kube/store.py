@@ -52,13 +52,14 @@ class Store(Generic[T]):
 
     def observe(self, obj: T) -> bool:
         """Takes the answer to a write of our own; returns whether it was news."""
-        return obj.metadata.version > self.seen and self._take(obj)
+        version = obj.metadata.version
+        return version > self.seen and self._take(obj, version)
 
     def apply(self, obj: T) -> bool:
         """Takes an addition or a change that a watch tells; returns whether it was news."""
         version = obj.metadata.version
         self.seen = max(self.seen, version)
-        return self._take(obj)
+        return self._take(obj, version)
 
     def remove(self, deleted: meta.Identity) -> bool:
         """Takes a deletion that a watch tells; returns whether it was news."""
@@ -91,11 +92,10 @@ class Store(Generic[T]):
             if rewound or held.metadata.version <= version:
                 self._drop(held)
         for obj in objects.values():
-            self._take(obj, rewound=rewound)
+            self._take(obj, obj.metadata.version, rewound=rewound)
 
-    def _take(self, obj: T, *, rewound: bool = False) -> bool:
+    def _take(self, obj: T, version: int, *, rewound: bool = False) -> bool:
         new = obj.metadata
-        version = new.version
         ref = (new.namespace, new.name)
         held = self._objects.get(ref)
         if held is not None:

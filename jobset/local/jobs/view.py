@@ -2,8 +2,8 @@
 
 import datetime
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from jobset.local import lazily
 from jobset.local.jobs import backoff, failurepolicy, indexes, perindex, replacement
 from jobset.local.jobs.types import Job, Pod
 
@@ -35,29 +35,29 @@ class View:
         object.__setattr__(self, 'job', self.facts.job)
         object.__setattr__(self, 'pods', self.facts.pods)
 
-    @cached_property
+    @lazily.lazy
     def active(self) -> tuple[Pod, ...]:
         """Pods that work on something, or are going to."""
         return tuple(pod for pod in self.pods if pod.is_active)
 
-    @cached_property
+    @lazily.lazy
     def terminating(self) -> tuple[Pod, ...]:
         """Pods that were told to end, and have not ended yet."""
         return tuple(pod for pod in self.pods if pod.is_terminating)
 
-    @cached_property
+    @lazily.lazy
     def uncounted(self) -> frozenset[str]:
         """Pods that the status names as ended, but not in its counters yet."""
         found = self.job.status.uncounted
         return frozenset((*found.succeeded, *found.failed))
 
-    @cached_property
+    @lazily.lazy
     def new_succeeded(self) -> tuple[Pod, ...]:
         """Pods that have succeeded, and of which the status does not know yet."""
         noted = self.job.status.uncounted.succeeded
         return tuple(pod for pod in self.pods if pod.has_succeeded and pod.uid not in noted and self.is_valid(pod))
 
-    @cached_property
+    @lazily.lazy
     def new_failed(self) -> tuple[Pod, ...]:
         """Pods that have failed, and of which the status does not know yet."""
         noted = self.job.status.uncounted.failed
@@ -80,19 +80,19 @@ class View:
         """How many pods have to succeed; 0 where that is not said."""
         return self.job.spec.completions or 0
 
-    @cached_property
+    @lazily.lazy
     def previous(self) -> indexes.Indexes:
         """Indexes that the status names as completed."""
         return indexes.parse(self.job.status.completed_indexes, self.completions)
 
-    @cached_property
+    @lazily.lazy
     def succeeded_indexes(self) -> indexes.Indexes:
         """Indexes of which a pod has succeeded."""
         return self.previous.plus(
             index for pod in self.pods if pod.has_succeeded and self.is_valid(pod) and (index := pod.index) is not None
         )
 
-    @cached_property
+    @lazily.lazy
     def failed_indexes(self) -> indexes.Indexes:
         """Indexes that are not tried again."""
         if not self.job.has_limit_per_index:
@@ -107,7 +107,7 @@ class View:
             and perindex.fails_index(pod, self.job)
         )
 
-    @cached_property
+    @lazily.lazy
     def kept(self) -> dict[int, Pod]:
         """Failed pods that stay until they are replaced, by index; see :mod:`perindex`."""
         if not self.job.has_limit_per_index:
@@ -118,7 +118,7 @@ class View:
             failed, settled=settled, active={pod.index for pod in self.active if pod.index is not None}
         )
 
-    @cached_property
+    @lazily.lazy
     def succeeded(self) -> int:
         """How many pods, or indexes, have succeeded."""
         if self.job.is_indexed:
@@ -126,7 +126,7 @@ class View:
         status = self.job.status
         return status.succeeded + len(status.uncounted.succeeded) + len(self.new_succeeded)
 
-    @cached_property
+    @lazily.lazy
     def failed(self) -> int:
         """How many failures there were that count."""
         status = self.job.status

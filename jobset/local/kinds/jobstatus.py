@@ -4,9 +4,9 @@ Source: KEP-4368, "Job API managed-by mechanism". Most rules look only at what t
 that is wrong already can still be written.
 """
 
-import functools
 from typing import Final
 
+from jobset.local import lazily
 from jobset.local.kinds import faults, indexes, shown
 from jobset.local.objects import Object
 from jobset.local.problems import Cause
@@ -28,7 +28,7 @@ class _Seen:
         self.failed_indexes: str | None = status.get('failedIndexes')
         self.uncounted = status.get('uncountedTerminatedPods')
 
-    @functools.cached_property
+    @lazily.lazy
     def conditions(self) -> dict[str, str]:
         """The status of each condition."""
         return {each.get('type', ''): each.get('status', '') for each in self.status.get('conditions') or ()}

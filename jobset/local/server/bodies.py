@@ -3,6 +3,7 @@
 Source: Kubernetes API concepts, "Field validation"; error texts as kube-apiserver gives them.
 """
 
+import functools
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator
@@ -25,6 +26,7 @@ _ACCEPTED: Final = (JSON, YAML, PROTOBUF)
 _SHOWN: Final = 30
 
 
+@functools.lru_cache(maxsize=64)
 def media_type(content_type: str) -> str:
     """What a header ``Content-Type`` says, without its parameters."""
     return content_type.partition(';')[0].strip().lower()

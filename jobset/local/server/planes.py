@@ -2,8 +2,8 @@
 
 import datetime
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Final, Protocol
 
 from jobset.local import resources
 from jobset.local.admission import review
@@ -11,6 +11,9 @@ from jobset.local.objects import Object
 from jobset.local.schemas import Node
 from jobset.local.server import logs, registry
 from jobset.local.store import records, storage
+
+_KNOWN_MOST: Final = 200
+"""States that are kept decoded."""
 
 Now = Callable[[], datetime.datetime]
 
@@ -94,6 +97,7 @@ class Plane:
     fields: Ownership
     patches: Patching
     log_source: logs.LogSource | None = None
+    _known: dict[int, Object] = field(default_factory=dict)
 
     def context(self) -> resources.Context:
         """What rules may know at this moment."""
@@ -101,12 +105,21 @@ class Plane:
 
     def listed(self, key: str, namespace: str) -> Sequence[Object]:
         """The stored objects of a kind and namespace, or of all namespaces, to be looked at before any await."""
-        return [record.decode() for record in self.store.walk(key, namespace)]
+        return [self._looked_at(record) for record in self.store.walk(key, namespace)]
 
     def look_up(self, key: str, namespace: str, name: str) -> Object | None:
         """A stored object, to be looked at."""
         record = self.store.get(key, namespace, name)
-        return record.decode() if record is not None else None
+        return self._looked_at(record) if record is not None else None
+
+    def _looked_at(self, record: records.Record) -> Object:
+        # Accounts and classes are looked at for each pod, and hardly ever change. No two states share a revision.
+        found = self._known.get(record.revision)
+        if found is None:
+            if len(self._known) >= _KNOWN_MOST:
+                self._known.clear()
+            found = self._known[record.revision] = record.decode()
+        return found
 
     def manager(self, named: str, user_agent: str) -> str:
         """Under whose name fields are owned."""

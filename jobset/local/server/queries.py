@@ -50,6 +50,9 @@ class Params:
         except ValueError:
             raise Problem.bad_request(f'strconv.ParseInt: parsing "{value}": invalid syntax') from None
 
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
     def __contains__(self, key: str) -> bool:
         return key in self._values
 
@@ -67,6 +70,8 @@ class Writing(msgspec.Struct):
     @classmethod
     def read(cls, params: Params, kind: str, *, warns: bool = True, is_apply: bool = False) -> Self:
         """``kind`` is that of the options, as CreateOptions. Raises Problem 422."""
+        if not params and not is_apply:
+            return cls(validation=WARN if warns else IGNORE)
         validation = params.text('fieldValidation')
         if validation not in ('', STRICT, WARN, IGNORE):
             text = f'Unsupported value: "{validation}": supported values: "", "Ignore", "Strict", "Warn"'

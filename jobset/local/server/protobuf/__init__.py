@@ -19,7 +19,7 @@ _MAGIC: Final = b'k8s\x00'
 
 def is_it(content_type: str) -> bool:
     """Whether a body of that type has to be taken through :func:`as_json` first."""
-    return content_type.partition(';')[0].strip().lower() == answers.PROTOBUF
+    return content_type != answers.JSON and content_type.partition(';')[0].strip().lower() == answers.PROTOBUF
 
 
 def as_json(call: answers.Call) -> answers.Call:
