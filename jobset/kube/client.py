@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 import tenacity
@@ -31,6 +31,27 @@ class Pieces(Protocol):
 
     async def readany(self) -> bytes:
         """The bytes that have come, at least one; none at the end. Others run meanwhile, even if they are there."""
+
+
+class Listener(Protocol):
+    """Who is told the changes of a watch by a server in this process, in the order in which they happen."""
+
+    def knows(self, namespace: str, name: str, version: int) -> bool:
+        """Whether it has seen this state of an object already, and takes note of its version; else it is told it."""
+
+    def change(self, state: bytes, *, is_deletion: bool) -> None:
+        """An object as it is now, or as it was last."""
+
+    def bookmark(self, version: int) -> None:
+        """Everything up to this version has been told."""
+
+
+@runtime_checkable
+class Follows(Protocol):
+    """Pieces of a watch of a server in this process, which can do without: no text to be taken apart again."""
+
+    async def follow(self, listener: Listener) -> None:
+        """Tells what is left of it to a listener, until the watch ends."""
 
 
 class Carrier(Protocol):

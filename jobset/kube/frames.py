@@ -79,6 +79,7 @@ class Decoder(Generic[T]):
         # The union is made at run time, from the caller's structure, so the type checker cannot follow.
         union: Any = Added[model] | Modified[model] | Deleted[model] | Bookmark | Failed  # type: ignore[valid-type]
         self._events: msgspec.json.Decoder[Event[T]] = msgspec.json.Decoder(union)
+        self._objects = msgspec.json.Decoder(model)
         self._pieces: list[bytes] = []
         self._size = 0
 
@@ -98,6 +99,14 @@ class Decoder(Generic[T]):
             return self._events.decode_lines(lines)
         except msgspec.MsgspecError:
             return [self._decode(line) for line in lines.split(b'\n') if line.strip()]
+
+    def change(self, state: bytes, *, is_deletion: bool) -> Event[T]:
+        """The event of one object that comes by itself. Raises :class:`~jobset.kube.errors.Malformed`."""
+        try:
+            obj = self._objects.decode(state)
+        except msgspec.MsgspecError as error:
+            return Unread(_metadata(state), is_deletion, str(error))
+        return Deleted(obj) if is_deletion else Modified(obj)
 
     def _keep(self, rest: bytes) -> None:
         if not rest:
@@ -119,4 +128,12 @@ class Decoder(Generic[T]):
         return Unread(glimpse.object.metadata, glimpse.type == 'DELETED', problem)
 
 
+def _metadata(state: bytes) -> meta.ObjectMeta:
+    try:
+        return _PARTIALS.decode(state).metadata
+    except msgspec.MsgspecError as error:
+        raise errors.Malformed(0, 'Malformed', f'an object cannot be read: {error}') from error
+
+
+_PARTIALS: Final = msgspec.json.Decoder(meta.Partial)
 _GLIMPSES: Final = msgspec.json.Decoder(_Glimpse)

@@ -201,6 +201,9 @@ class Informer(Generic[T]):
             if not self._is_current:
                 async with asyncio.timeout(settings.list_timeout):
                     await self._receive_list(content, decoder)
+            if isinstance(content, client.Follows):
+                await content.follow(_Listener(self._store, decoder, self._apply, self._sign_of_life))
+                return
             while piece := await content.readany():
                 self._sign_of_life()
                 for event in decoder.feed(piece):
@@ -306,3 +309,33 @@ class Informer(Generic[T]):
     @property
     def _where(self) -> str:
         return f'GET {self.resource.collection(self._namespace)}'
+
+
+class _Listener(Generic[T]):
+    """Takes the changes from a server in this process: see :class:`jobset.kube.client.Listener`."""
+
+    def __init__(
+        self,
+        store_: store.Store[T],
+        decoder: frames.Decoder[T],
+        apply: Callable[[frames.Event[T]], None],
+        sign_of_life: Callable[[], None],
+    ) -> None:
+        self._store = store_
+        self._decoder = decoder
+        self._apply = apply
+        self._sign_of_life = sign_of_life
+
+    def knows(self, namespace: str, name: str, version: int) -> bool:
+        """Whether the answer to a write of our own has told it before."""
+        return self._store.knows(namespace, name, version)
+
+    def change(self, state: bytes, *, is_deletion: bool) -> None:
+        """Takes a change."""
+        self._sign_of_life()
+        self._apply(self._decoder.change(state, is_deletion=is_deletion))
+
+    def bookmark(self, version: int) -> None:
+        """Takes the word that there was nothing else."""
+        self._sign_of_life()
+        self._store.bookmark(version)

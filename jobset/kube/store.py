@@ -55,6 +55,14 @@ class Store(Generic[T]):
         version = obj.metadata.version
         return version > self.seen and self._take(obj, version)
 
+    def knows(self, namespace: str, name: str, version: int) -> bool:
+        """Whether a change that a watch tells is no news; it then counts as taken."""
+        held = self._objects.get((namespace, name))
+        if held is None or held.metadata.version < version:
+            return False
+        self.bookmark(version)
+        return True
+
     def apply(self, obj: T) -> bool:
         """Takes an addition or a change that a watch tells; returns whether it was news."""
         version = obj.metadata.version

@@ -9,9 +9,9 @@ import contextlib
 import math
 from collections.abc import AsyncGenerator, AsyncIterator
 
-from jobset.kube import errors, requests
+from jobset.kube import client, errors, requests
 from jobset.kube.httpserver import close
-from jobset.local.server import answers
+from jobset.local.server import answers, watching
 from jobset.local.server.server import Server
 
 
@@ -41,10 +41,14 @@ class Direct:
                 raise _refusal(request, answer)
             yield Pieces(_once(answer.body), request, idle_timeout)
             return
+        pieces = answer.pieces
         try:
-            yield Pieces(answer.pieces, request, idle_timeout)
+            if isinstance(pieces, watching.Watch) and pieces.can_follow:
+                yield Changes(pieces, request, idle_timeout)
+            else:
+                yield Pieces(pieces, request, idle_timeout)
         finally:
-            await close(answer.pieces)
+            await close(pieces)
 
     def _call(self, request: requests.Request) -> answers.Call:
         body = request.body
@@ -82,6 +86,18 @@ class Pieces:
         except TimeoutError:
             text = f'nothing has come for {self._idle_timeout} s'
             raise errors.Silent(text, where=str(self._request), sent=True) from None
+
+
+class Changes(Pieces):
+    """A watch of a server that does not go silent: see :class:`jobset.kube.client.Follows`."""
+
+    def __init__(self, watch: watching.Watch, request: requests.Request, idle_timeout: float) -> None:
+        super().__init__(watch, request, idle_timeout)
+        self._watch = watch
+
+    async def follow(self, listener: client.Listener) -> None:
+        """Tells the changes from now on, until the watch ends."""
+        await self._watch.follow(listener)
 
 
 async def _generator(stream: answers.Stream) -> AsyncGenerator[bytes, None]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from jobset.kube import client
 from jobset.local.describing import tables
 from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
@@ -50,7 +51,7 @@ class Watcher:
     def __init__(self, plane: Plane, settings: Watching) -> None:
         self._plane = plane
         self._settings = settings
-        self._open: set[_Watch] = set()
+        self._open: set[Watch] = set()
 
     def watch(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Stream:
         """Answers a GET of a collection with ``watch``."""
@@ -61,7 +62,7 @@ class Watcher:
             field_selector = f'metadata.name={target.name}'
         selector = selectors.parse(kind, label_selector, field_selector)
         start = self._start(kind, params)
-        watch = _Watch(
+        watch = Watch(
             plane,
             kind,
             matching.matcher(selector, target.namespace, plane.opener(kind)),
@@ -109,7 +110,7 @@ class _Start:
     """Whether a bookmark says when all that has been told."""
 
 
-class _Watch:
+class Watch:
     """One watch: an iterator of pieces, closed by whoever reads it."""
 
     def __init__(
@@ -122,7 +123,7 @@ class _Watch:
         settings: Watching,
         bookmarks: bool,
         seconds: int | None,
-        on_close: Callable[['_Watch'], None],
+        on_close: Callable[['Watch'], None],
     ) -> None:
         self._store = plane.store
         self._kind = kind
@@ -140,6 +141,9 @@ class _Watch:
         """Whether what was there has been told, so that only changes are left to tell."""
 
         self._waiter: asyncio.Future[None] | None = None
+        self._listener: client.Listener | None = None
+        self._is_telling = False
+        self._fault: Exception | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
         self._on_close = on_close
@@ -174,7 +178,7 @@ class _Watch:
         if not self._ended:
             self._unsubscribe = store.subscribe(self._kind.key, self._on_event)
 
-    def __aiter__(self) -> '_Watch':
+    def __aiter__(self) -> 'Watch':
         return self
 
     async def __anext__(self) -> bytes:
@@ -196,6 +200,56 @@ class _Watch:
     def _is_quiet(self) -> bool:
         """Whether there is nothing to say before something happens."""
         return self._has_begun and not self._waiting and not self._ready and not self._ended
+
+    async def follow(self, listener: client.Listener) -> None:
+        """Tells each change from now on to a listener in this process, until the watch ends.
+
+        To be called once what was there has been read: see :class:`jobset.kube.client.Follows`.
+        """
+        self._listener = listener
+        try:
+            self._tell()
+            while not self._ended:
+                await self._wait()
+                lines: list[bytes] = []
+                self._tick(lines)
+                if lines:
+                    listener.bookmark(self._told)
+        finally:
+            self.end()
+        if self._fault is not None:
+            raise self._fault
+
+    def _tell(self) -> None:
+        """What waits, up to the size of a piece; the rest after others had their turn."""
+        listener, waiting, size = self._listener, self._waiting, 0
+        assert listener is not None  # noqa: S101 - for the type checker
+        self._is_telling = False
+        while waiting and size < self._settings.piece_bytes:
+            event = waiting.popleft()
+            size += event.record.size
+            self._told = event.record.revision
+            found = self._change(event)
+            if found is None or listener.knows(found[1].namespace, found[1].name, found[1].revision):
+                continue
+            try:
+                listener.change(self._encode.body(found[1]), is_deletion=found[0] is Type.DELETED)
+            except Exception as error:
+                # It is for the one who has asked for the changes, not for the event loop.
+                self._fault = error
+                self.end()
+        self._bytes = max(0, self._bytes - size) if waiting else 0
+        if waiting:
+            self._tell_soon()
+
+    def _tell_soon(self) -> None:
+        self._is_telling = True
+        self._loop.call_soon(self._tell)
+
+    @property
+    def can_follow(self) -> bool:
+        """Whether it tells objects as they are, not a part of them or a table, and has not failed."""
+        return type(self._encode) is _Encoder and not self._ready
 
     async def aclose(self) -> None:
         """Ends it; to be called by whoever stops reading."""
@@ -220,6 +274,9 @@ class _Watch:
         settings = self._settings
         if len(self._waiting) > settings.max_waiting or self._bytes > settings.max_bytes:
             self.end()
+        elif self._listener is not None:
+            if not self._is_telling:
+                self._tell_soon()
         elif self._waiter is not None:
             self._wake()
 
@@ -278,19 +335,24 @@ class _Watch:
             self.end()
 
     def _line(self, event: Event) -> bytes:
+        found = self._change(event)
+        return b'' if found is None else self._encode.line(*found)
+
+    def _change(self, event: Event) -> tuple[Type, Record] | None:
+        """What a change is to those who see only what is selected; None: nothing."""
         matches, record, previous = self._matches, event.record, event.previous
         if matches is None:
-            return self._encode.line(event.type, record)
+            return event.type, record
         before = previous is not None and matches(previous)
         after = event.type is not Type.DELETED and matches(record)
         if not before and not after:
-            return b''
+            return None
         if after:
-            return self._encode.line(Type.MODIFIED if before else Type.ADDED, record)
+            return (Type.MODIFIED if before else Type.ADDED), record
         if event.type is Type.DELETED or previous is None:
-            return self._encode.line(Type.DELETED, record)
+            return Type.DELETED, record
         # It is told as it was when it was last selected, with the version of the change.
-        return self._encode.line(Type.DELETED, _renewed(previous, record.revision))
+        return Type.DELETED, _renewed(previous, record.revision)
 
     def _fail(self, problem: Problem) -> None:
         self._ready.append(b'{"type":"ERROR","object":%s}\n' % answers.encode(problem.status()))

@@ -177,3 +177,75 @@ async def test_bookmarks_keep_an_informer_alive() -> None:
     assert follower.age() <= 60
     task.cancel()
     await asyncio.wait([task])
+
+
+async def test_what_is_no_longer_selected_is_gone(server: Server) -> None:
+    api = made(server)
+    chosen = informer.Informer(api, MAPS, Object, label_selector='team=a')
+    told = Told(chosen)
+    label, other = ({'metadata': {'labels': {'team': team}}} for team in 'ab')
+
+    async with following(chosen):
+        await api.send(requests.create(MAPS, 'default', configmap('x') | {'metadata': {'name': 'x'}}))
+        await api.send(requests.patch(MAPS, 'default', 'x', label, requests.Patch.MERGE))
+        await api.send(requests.patch(MAPS, 'default', 'x', {'data': {'y': '1'}}, requests.Patch.MERGE))
+        await api.send(requests.patch(MAPS, 'default', 'x', other, requests.Patch.MERGE))
+
+        assert await told.until(3) == [('new', 'x'), ('changed', 'x'), ('gone', 'x')]
+
+
+async def test_an_object_that_cannot_be_read_stays_as_it_was(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    api = made(server)
+    await api.send(requests.create(MAPS, 'default', configmap('a', x='1')))
+    follower = follow(server)
+    told = Told(follower)
+
+    async with following(follower):
+        await api.send(requests.patch(MAPS, 'default', 'a', {'data': {'x': 1}}, requests.Patch.MERGE))
+        await api.send(requests.create(MAPS, 'default', configmap('b')))
+        await told.until(2)
+
+        held = follower.get('default', 'a')
+        assert held is not None
+        assert held.data == {'x': '1'}
+    assert 'configmaps default/a: cannot be read, its last known state is kept' in caplog.text
+
+
+class Listener:
+    """Knows nothing, and fails at the second change."""
+
+    def __init__(self) -> None:
+        self.told: list[bool] = []
+
+    def knows(self, namespace: str, name: str, version: int) -> bool:
+        return False
+
+    def change(self, state: bytes, *, is_deletion: bool) -> None:
+        if self.told:
+            raise ArithmeticError('enough')
+        self.told.append(is_deletion)
+
+    def bookmark(self, version: int) -> None:
+        raise AssertionError('nobody waits so long')
+
+
+async def test_the_fault_of_a_listener_is_for_whoever_follows(server: Server) -> None:
+    api, direct, listener = made(server), Direct(server), Listener()
+    request = requests.watch(MAPS, 'default', since='2', timeout_seconds=1000)
+
+    async with direct.stream(request, idle_timeout=20) as changes:
+        assert isinstance(changes, client.Follows)
+        for name in ('a', 'b', 'c'):
+            await api.send(requests.create(MAPS, 'default', configmap(name)))
+        with pytest.raises(ArithmeticError, match='enough'):
+            await changes.follow(listener)
+
+    assert listener.told == [False]
+
+
+async def test_a_table_is_not_followed(server: Server) -> None:
+    request = requests.watch(MAPS, 'default', since='2', timeout_seconds=1000)
+    table = msgspec.structs.replace(request, accept='application/json;as=Table;v=v1;g=meta.k8s.io')
+
+    async with Direct(server).stream(table, idle_timeout=20) as pieces:
+        assert not isinstance(pieces, client.Follows)
