@@ -86,9 +86,11 @@ class Rules:
 
     def prepare_status(self, obj: Object, old: Object, context: Context) -> None:
         """Put back all but the status; of the metadata the server does it."""
-        for key in obj.keys() | old.keys():
-            if key not in ('status', 'metadata', 'apiVersion', 'kind'):
-                _copy(key, old, obj)
+        for key, part in old.items():
+            if key not in _OWN and obj.get(key) is not part:
+                obj[key] = part
+        for key in obj.keys() - old.keys() - _OWN:
+            del obj[key]
 
     def validate_status(self, obj: Object, old: Object) -> list[Cause]:
         """Mistakes of a new status."""
@@ -101,6 +103,10 @@ class Rules:
     def grace_seconds(self, obj: Object, wanted: int | None) -> int:
         """How long a deletion waits for somebody to confirm it; 0 for kinds that are deleted at once. See pods."""
         return 0
+
+
+_OWN: Final = frozenset({'status', 'metadata', 'apiVersion', 'kind'})
+"""What a write of the status may change, and what is always the same."""
 
 
 def _copy(key: str, source: Object, target: Object) -> None:

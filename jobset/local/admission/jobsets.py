@@ -7,6 +7,7 @@ import msgspec
 
 from jobset.admission import pods, reviews
 from jobset.api import features, keys
+from jobset.local import resources
 from jobset.local.admission import calling, review
 from jobset.local.objects import Object
 
@@ -41,8 +42,8 @@ async def _answer(handler: reviews.Handler, asked: review.Review, uid: str) -> r
         sub_resource=asked.subresource,
         name=asked.name,
         namespace=asked.namespace,
-        object=_raw(asked.object),
-        old_object=_raw(asked.old_object),
+        object=_raw(asked.object, kind),
+        old_object=_raw(asked.old_object, kind),
     )
     answer = await reviews.answered(handler, request)
     if answer.refusal is not None:
@@ -57,6 +58,7 @@ async def _complete(gates: features.FeatureGates, asked: review.Review, _: str) 
     return review.Answer(allowed=True, patch=reviews.completion(asked.operation, asked.object, asked.old_object, gates))
 
 
-def _raw(obj: Object | None) -> msgspec.Raw:
+def _raw(obj: Object | None, kind: resources.Kind) -> msgspec.Raw:
     # In the order in which the real server sends custom objects: mistakes may show a part of them.
-    return reviews.NOTHING if obj is None else msgspec.Raw(msgspec.json.encode(obj, order='sorted'))
+    order: Final = 'sorted' if kind.kind == keys.KIND else None
+    return reviews.NOTHING if obj is None else msgspec.Raw(msgspec.json.encode(obj, order=order))

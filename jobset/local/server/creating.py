@@ -78,7 +78,7 @@ class Creator:
         asking = admitting.Asking(plane, kind, 'CREATE', namespace=namespace, dry_run=dry_run, said=said)
         mutated = await asking.mutate(obj, None)
         if mutated is not obj:
-            obj = recompleted(kind, mutated)
+            obj = recompleted(kind, mutated, obj)
         is_custom = plane.registry.is_custom(kind)
         causes = metadata.validate_create(kind, obj, is_custom=is_custom)
         causes += kind.schema.validate(obj, found=causes) + rules.validate(obj)
@@ -132,13 +132,14 @@ def track(
     )
 
 
-def recompleted(kind: Kind, obj: Object) -> Object:
-    """An object that admission has changed, with its defaults again."""
-    if not kind.schema.fits(obj):
+def recompleted(kind: Kind, obj: Object, before: Object) -> Object:
+    """An object that admission has made of the one ``before``, with its defaults again; what both share has them."""
+    settled = [key for key, part in obj.items() if part is before.get(key)]
+    if not kind.schema.fits({key: part for key, part in obj.items() if key not in settled}):
         kind.schema.prune(obj)
     if not kind.rules.brings_into_form:
-        kind.schema.default(obj, keeps_null=True)
-    kind.rules.default(obj)
+        kind.schema.default(obj, settled, keeps_null=True)
+    kind.rules.default(obj, settled)
     return obj
 
 

@@ -133,9 +133,9 @@ class Updater:
         )
         mutated = await asking.mutate(new, old)
         if mutated is not new:
-            new = creating.recompleted(kind, mutated)
+            new = creating.recompleted(kind, mutated, new)
         if target.subresource != 'binding':
-            self._bump(kind, new, old)
+            self._bump(target, new, old)
             self._judge(target, new, old)
             if change.warns and not target.subresource:
                 is_custom = plane.registry.is_custom(kind)
@@ -181,11 +181,12 @@ class Updater:
                 causes = list(dict.fromkeys(causes))
             raise Problem.invalid(kind.kind, kind.stored_group, target.name, causes)
 
-    def _bump(self, kind: Kind, new: Object, old: Object) -> None:
+    def _bump(self, target: Target, new: Object, old: Object) -> None:
         """Counts the change of what its maker wants."""
-        if not kind.rules.has_generation:
+        rules = target.kind.rules
+        if not rules.has_generation or (rules.has_status and target.subresource == 'status'):
             return
-        ignored = _NO_SPEC if kind.rules.has_status else _NO_SPEC - {'status'}
+        ignored = _NO_SPEC if rules.has_status else _NO_SPEC - {'status'}
         if any(new.get(key) != old.get(key) for key in (new.keys() | old.keys()) - ignored):
             _own_metadata(new, old)
             found = objects.metadata(new)
