@@ -111,10 +111,14 @@ async def test_kills_lose_nothing_and_double_nothing(tmp_path: Path) -> None:
                 await writer.check_all()
             left = {plural: (await server.ask('GET', server.path(plural)))['items'] for plural in KINDS_FOLLOWED[1:]}
             assert left == {plural: [] for plural in left}
-            async with asyncio.timeout(CLEARED_SECONDS):
-                # A pod's folder goes a moment after the pod.
-                while leftovers(plane.folder) - {'process.json'}:
-                    await asyncio.sleep(LOOK_SECONDS)
+            try:
+                async with asyncio.timeout(CLEARED_SECONDS):
+                    # A pod's folder goes a moment after the pod.
+                    while leftovers(plane.folder) - {'process.json'}:
+                        await asyncio.sleep(LOOK_SECONDS)
+            except TimeoutError:
+                assert leftovers(plane.folder) == {'process.json'}
+                raise
         assert await plane.stop() == 0
     finally:
         await plane.clear()
