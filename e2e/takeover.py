@@ -27,6 +27,9 @@ VERSIONS: Final = {
 }
 """In the order in which they are made: whose uid is asked for must be there."""
 
+NOW: Final = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
+"""In place of each time in a recording."""
+
 SECONDS: Final = 60
 """For one more JobSet to get its Job."""
 
@@ -52,9 +55,6 @@ def compare(kubectl: Kubectl, cases: pathlib.Path) -> int:
             server.request('DELETE', f'/api/v1/namespaces/{one.namespace}')
     print(f'{len(left) - len(touched)} taken over, {len(touched)} touched', flush=True)
     return len(touched)
-
-
-NOW: Final = datetime.datetime.now(datetime.UTC).strftime('%Y-%m-%dT%H:%M:%SZ')
 
 
 class Left:

@@ -11,7 +11,7 @@ import pytest
 from e2e import fakenodes
 from e2e.fakenodes import Pool
 from jobset.api import extras
-from tests.scenarios.api import ApiError, Object, Objects
+from tests.scenarios.api import Object, Objects
 from tests.scenarios.space import Space, conditions, jobset, message, replicated
 
 RACK = 'jobset.test/rack'
@@ -20,10 +20,6 @@ GROUPS = '/apis/scheduling.k8s.io/v1beta1'
 
 @pytest.fixture
 def pool(here: Space) -> Iterator[Pool]:
-    try:
-        here.server.request('GET', GROUPS)
-    except ApiError as error:
-        pytest.skip(f'the cluster has no PodGroups: {error}')
     with fakenodes.pool(here) as made:
         yield made
 

@@ -66,16 +66,6 @@ class JobMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
     owner_references: tuple[Owner, ...] = ()
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """A condition of a Job."""
-
-    type: str
-    status: str
-    reason: str = ''
-    message: str = ''
-    last_transition_time: str | None = None
-
-
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
     """``spec`` of a Job, without the template."""
 
@@ -94,7 +84,7 @@ class JobStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     terminating: int | None = None
     failed_indexes: str | None = None
     start_time: str | None = None
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
@@ -113,7 +103,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
         return None
 
     @property
-    def ending(self) -> Condition | None:
+    def ending(self) -> meta.Condition | None:
         """The condition that ended the Job: the first of ``Complete`` and ``Failed`` that is true."""
         for condition in self.status.conditions or ():
             if condition.status == 'True' and condition.type in (JobCondition.COMPLETE, JobCondition.FAILED):
@@ -121,7 +111,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
         return None
 
     @property
-    def failing(self) -> Condition | None:
+    def failing(self) -> meta.Condition | None:
         """The condition that tells that the Job has failed, or is going to once its pods have ended."""
         if self.ending is not None:
             return self.ending if self.ending.type == JobCondition.FAILED else None

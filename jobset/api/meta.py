@@ -103,6 +103,16 @@ class ObjectMeta(Identity, frozen=True, gc=False, kw_only=True, rename='camel', 
         return next((owner for owner in self.owner_references if owner.controller), None)
 
 
+class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
+    """A condition in the status of an object that others write."""
+
+    type: str
+    status: str = ''
+    reason: str = ''
+    message: str = ''
+    last_transition_time: str | None = None
+
+
 class Object(Protocol):
     """Anything with ``metadata``."""
 

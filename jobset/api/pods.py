@@ -28,15 +28,6 @@ class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
     finalizers: tuple[str, ...] = ()
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """A condition of a pod."""
-
-    type: str
-    status: str
-    reason: str = ''
-    message: str = ''
-
-
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Why a container has not started."""
 
@@ -79,7 +70,7 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     phase: str = ''
     reason: str = ''
     message: str = ''
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
 

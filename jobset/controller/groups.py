@@ -6,6 +6,7 @@ need it not. From then on the version is looked up again now and then; it may ap
 
 import asyncio
 import contextlib
+import functools
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -56,34 +57,20 @@ class _Caches:
     def __init__(self, source: 'Groups', api: client.Client, served: Served, namespace: str | None) -> None:
         self._source = source
         self.served = served
-        watching = source.watching
-        self.workloads = informer.Informer(
+        follow = functools.partial(
+            informer.Informer,
             api,
-            served.workloads,
-            observed.Workload,
             namespace=namespace,
-            label_selector=OWNED,
-            settings=watching,
+            settings=source.watching,
             on_trouble=source.note_trouble,
         )
-        self.pod_groups = informer.Informer(
-            api,
-            served.pod_groups,
-            observed.PodGroup,
-            namespace=namespace,
-            label_selector=OWNED,
-            settings=watching,
-            on_trouble=source.note_trouble,
+        self.workloads: informer.Informer[observed.Workload] = follow(
+            served.workloads, observed.Workload, label_selector=OWNED
         )
-        self.pods = informer.Informer(
-            api,
-            requests.PODS,
-            observed.Pod,
-            namespace=namespace,
-            label_selector=keys.POD_GROUP,
-            settings=watching,
-            on_trouble=source.note_trouble,
+        self.pod_groups: informer.Informer[observed.PodGroup] = follow(
+            served.pod_groups, observed.PodGroup, label_selector=OWNED
         )
+        self.pods: informer.Informer[observed.Pod] = follow(requests.PODS, observed.Pod, label_selector=keys.POD_GROUP)
         self.workloads_of: index.Index[str, observed.Workload] = index.Index(_owner)
         self.groups_of: index.Index[str, observed.PodGroup] = index.Index(_owner)
         self.tallies: dict[str, dict[str, observed.PodTally]] = {}

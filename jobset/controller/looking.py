@@ -42,7 +42,7 @@ class _NodeSpec(msgspec.Struct, frozen=True):
 
 
 class _NodeStatus(msgspec.Struct, frozen=True):
-    conditions: tuple[pods.Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class _Node(msgspec.Struct, frozen=True):

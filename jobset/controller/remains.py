@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from jobset.api import keys, pods, types
-from jobset.core import archive, plan
+from jobset.core import archive, network, plan
 from jobset.kube import client, errors, requests
 
 _KEPT_AT_MOST: Final = 20
@@ -60,7 +60,7 @@ class Remains:
                 'metadata': {
                     'uid': metadata['uid'],
                     'labels': {**dict.fromkeys(_LEAVES), keys.KEPT_OF: self.jobset.metadata.name},
-                    'ownerReferences': [_owner(self.jobset)],
+                    'ownerReferences': [network.owner_reference(self.jobset)],
                     'finalizers': [name for name in metadata.get('finalizers') or () if name != pods.JOB_TRACKING],
                 },
             }
@@ -147,13 +147,3 @@ def _ended_at(pod: dict[str, Any]) -> tuple[str, str]:
     statuses = pod.get('status', {}).get('containerStatuses') or ()
     times = [(one.get('state') or {}).get('terminated', {}).get('finishedAt') or '' for one in statuses]
     return (min(times, default=''), pod['metadata']['name'])
-
-
-def _owner(jobset: types.JobSet) -> dict[str, Any]:
-    """The set owns what is kept, so that it goes with the set; it does not manage it."""
-    return {
-        'apiVersion': keys.API_VERSION,
-        'kind': keys.KIND,
-        'name': jobset.metadata.name,
-        'uid': jobset.metadata.uid,
-    }

@@ -28,6 +28,10 @@ _PACKED_AT_MOST: Final = 32_000
 """A little less than what fits into a condition."""
 
 
+_INDEXES_AT_MOST: Final = 1_000_000
+"""More than anybody has noted: whoever may write a status must not take the controller's memory with a few digits."""
+
+
 def is_wanted(jobset: types.JobSet) -> bool:
     """Whether the set asked for it."""
     return bool(extras.DONE_STAYS_DONE.of(jobset.metadata.annotations))
@@ -166,14 +170,26 @@ def _read(text: str) -> Done:
         return {}
     try:
         if text.startswith('zlib '):
-            text = zlib.decompress(base64.b64decode(text.removeprefix('zlib '), validate=True)).decode()
-        done: dict[str, frozenset[int]] = {}
+            text = _unpacked(base64.b64decode(text.removeprefix('zlib '), validate=True)).decode()
+        noted: dict[str, list[range]] = {}
         for part in text.split('; '):
             name, _, runs = part.partition(' ')
-            done[name] = frozenset(itertools.chain.from_iterable(_run(run) for run in runs.split(',')))
+            noted[name] = [_run(run) for run in runs.split(',')]
+        if sum(len(run) for runs in noted.values() for run in runs) > _INDEXES_AT_MOST:
+            return {}
+        done = {name: frozenset(itertools.chain.from_iterable(runs)) for name, runs in noted.items()}
     except (ValueError, binascii.Error, zlib.error):
         return {}
     return done
+
+
+def _unpacked(data: bytes) -> bytes:
+    """Raises ValueError for more than so many indexes take."""
+    opened = zlib.decompressobj()
+    text = opened.decompress(data, 8 * _INDEXES_AT_MOST)
+    if not opened.eof:
+        raise ValueError('longer than anything that was noted')
+    return text
 
 
 def _run(text: str) -> range:

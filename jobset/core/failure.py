@@ -8,7 +8,7 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from jobset.api import features, jobs, types
+from jobset.api import features, jobs, meta, types
 from jobset.core import conditions, plan, singles, status
 
 
@@ -153,7 +153,7 @@ def _text(what: str, job: jobs.Job) -> str:
     return f'{what} (first failed job: {job.metadata.name})'
 
 
-def _failure(job: jobs.Job) -> jobs.Condition:
+def _failure(job: jobs.Job) -> meta.Condition:
     ending = job.ending
     if ending is None:
         raise ValueError(f'Job {job.metadata.name} has not ended')

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from jobset.api import extras, jobs, types
+from jobset.api import extras, jobs, meta, types
 from jobset.api.extravalues import Trigger
 from jobset.core import family, memory, status
 
@@ -51,11 +51,11 @@ def note(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> No
         memory.remember(draft, memory.LOST, 'JobSetSuspended', ', '.join(f'{name}={count}' for name, count in kept))
 
 
-def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> jobs.Condition | None:
+def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> meta.Condition | None:
     lost = job.status.failed or 0
     if trigger is not Trigger.POD_LOST or lost <= before or job.spec.suspend:
         return None
-    return jobs.Condition(
+    return meta.Condition(
         type=jobs.JobCondition.FAILURE_TARGET,
         status='True',
         reason=jobs.FailureReason.BACKOFF_LIMIT_EXCEEDED,
@@ -63,7 +63,7 @@ def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> jobs.Condition
     )
 
 
-def _ended(job: jobs.Job, condition: jobs.Condition) -> jobs.Job:
+def _ended(job: jobs.Job, condition: meta.Condition) -> jobs.Job:
     """The Job as it will be: failed for the reason of the condition."""
     ending = msgspec.structs.replace(condition, type=jobs.JobCondition.FAILED.value)
     others = tuple(each for each in job.status.conditions or () if each is not condition)

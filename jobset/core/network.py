@@ -76,13 +76,12 @@ def coordinator_endpoint(jobset: types.JobSet) -> str | None:
     return f'{jobset.metadata.name}-{pod}.{service_name(jobset)}'
 
 
-def owner_reference(jobset: types.JobSet) -> dict[str, object]:
-    """The reference by which an object belongs to the set, and goes with it."""
-    return {
+def owner_reference(jobset: types.JobSet, *, manages: bool = True) -> dict[str, object]:
+    """The reference by which an object belongs to the set, and goes with it; managed by it, or only kept."""
+    owner: dict[str, object] = {
         'apiVersion': keys.API_VERSION,
         'kind': keys.KIND,
         'name': jobset.metadata.name,
         'uid': jobset.metadata.uid,
-        'controller': True,
-        'blockOwnerDeletion': True,
     }
+    return owner | {'controller': True, 'blockOwnerDeletion': True} if manages else owner

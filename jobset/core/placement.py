@@ -57,20 +57,11 @@ class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fals
     node_selector: dict[str, str] | None = None
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A condition of a pod."""
-
-    type: str
-    status: str = ''
-    reason: str = ''
-    message: str = ''
-
-
 class PodStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """``status`` of a pod."""
 
     phase: str = ''
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 _NO_LABELS: Final = Labels()
@@ -122,7 +113,7 @@ class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
                 return owner.uid
         return None
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> meta.Condition | None:
         """The condition of that type."""
         return next((each for each in self.status.conditions or () if each.type == kind), None)
 

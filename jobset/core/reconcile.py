@@ -56,15 +56,17 @@ class Facts:
 
     pods: ranks.Ranks = dataclasses.field(default_factory=ranks.Ranks)
     """The pods of the set, looked at only with the gate InPlaceRestart on."""
+
     deaths: Mapping[str, causes.Death] = dataclasses.field(default_factory=dict)
     """Why Jobs failed, by name, where :func:`attempts.wants_deaths`."""
 
     scene: fencing.Scene | None = None
     """The pods, where :func:`fencing.must_look`."""
 
-    gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
     groups: observed.Seen = observed.NOTHING
     """The set's Workload and PodGroups; looked at only where it asks for gangs."""
+
+    gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
 
 def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
@@ -145,6 +147,7 @@ def _finished(
 
 
 def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: fencing.Ruling) -> plan.Plan:
+    """A set that has not ended: what is left of earlier attempts goes, and then it ends, restarts, or goes on."""
     jobset = facts.jobset
     old = [earlier for earlier in facts.family.previous(jobset.status.restarts) if earlier.members]
     before = plan.Plan(
@@ -153,15 +156,37 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
     )
     if not jobset.suspended and _all_ready(jobset, cohort):
         draft.set(conditions.RESTART_READY)
-
     failed = losses.failed(jobset, cohort)
     losses.note(draft, jobset, cohort)
     spared = {name: job for name, job in failed.items() if suspension.spared(jobset, jobset.status, job)}
     counted = [job for name, job in failed.items() if name not in spared]
-    is_complete = success.is_complete(jobset, cohort)
     verdict = limits.review(draft, jobset, cohort, facts.gates)
-    if verdict.overrun is not None and not is_complete:
-        record = attempts.overrun(draft, jobset, verdict.overrun, facts.deaths)
+    answer = _answered(facts, cohort, draft, before, counted=counted, overrun=verdict.overrun)
+    if answer is not None:
+        return answer
+    if not jobset.suspended:
+        again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
+        before = dataclasses.replace(before, delete=before.delete + again)
+    pause = pauses.seconds_left(jobset, draft.now)
+    wanted = _going_on(facts, cohort, draft, before, is_old_left=bool(old), waits=pause > 0 or ruling.is_blocked)
+    again_after = _soonest(wanted.again_after_seconds, verdict.again_after_seconds, pause if pause > 0 else None)
+    return dataclasses.replace(wanted, again_after_seconds=again_after)
+
+
+def _answered(
+    facts: Facts,
+    cohort: family.Cohort,
+    draft: status.Draft,
+    before: plan.Plan,
+    *,
+    counted: list[jobs.Job],
+    overrun: limits.Overrun | None,
+) -> plan.Plan | None:
+    """What ends the set or its attempt: a limit, failures, success. None where it goes on."""
+    jobset = facts.jobset
+    is_complete = success.is_complete(jobset, cohort)
+    if overrun is not None and not is_complete:
+        record = attempts.overrun(draft, jobset, overrun, facts.deaths)
         return dataclasses.replace(_told(before, draft), archive=record)
     if counted:
         record = attempts.answer(draft, jobset, counted, answers=facts.answers, deaths=facts.deaths, gates=facts.gates)
@@ -171,25 +196,33 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
     if is_complete:
         draft.end(conditions.ALL_COMPLETED, conditions.RESTART_COMPLETED, types.TerminalState.COMPLETED)
         return _told(before, draft)
+    return None
 
-    if not jobset.suspended:
-        again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
-        before = dataclasses.replace(before, delete=before.delete + again)
-    pause = pauses.seconds_left(jobset, draft.now)
-    waits = pause > 0 or ruling.is_blocked
+
+def _going_on(
+    facts: Facts,
+    cohort: family.Cohort,
+    draft: status.Draft,
+    before: plan.Plan,
+    *,
+    is_old_left: bool,
+    waits: bool,
+) -> plan.Plan:
+    """What the running attempt needs: groups, Service, claims, Jobs, in the size and the state that is wanted."""
+    jobset = facts.jobset
     gangs = grouping.Turn(jobset, facts.gates, facts.groups, draft)
     due = executions.due(jobset, cohort) if facts.gates.execution_attempts else None
     if due is not None:
         executions.store(draft, cohort, due)
     is_held = gangs.is_held or due is not None
-    create = () if is_held else _to_create(facts, cohort, draft, blocked=bool(old), waits=waits)
-    _review_names(facts, draft, tries=bool(create or old or waits))
+    create = () if is_held else _to_create(facts, cohort, draft, blocked=is_old_left, waits=waits)
+    _review_names(facts, draft, tries=bool(create or is_old_left or waits))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
     resume = () if jobset.suspended or is_held else suspension.resume(draft, jobset, cohort)
     grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
-    at, patience = _restart_in_place(facts, draft, cohort)
+    again_after, patience = _restart_in_place(facts, draft, cohort)
     told = _told(before, draft)
     return dataclasses.replace(
         told,
@@ -202,9 +235,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
         create=create,
         suspend=suspend,
         resume=grouped.resume,
-        again_after_seconds=_soonest(
-            verdict.again_after_seconds, pause if pause > 0 else None, at, grouped.again_after_seconds or None
-        ),
+        again_after_seconds=_soonest(again_after, grouped.again_after_seconds or None),
         patience_seconds=patience,
     )
 

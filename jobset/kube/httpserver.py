@@ -24,7 +24,6 @@ logger = logging.getLogger(__name__)
 _TICK_SECONDS: Final = 5
 """How often a connection looks whether its time is up: one timer for it and not one for each request."""
 
-
 _BACKLOG: Final = 512
 """Connections that may wait to be taken."""
 
@@ -39,7 +38,7 @@ class Bounds:
     """For a whole request to come, from its first byte on."""
 
     idle_seconds: float = 300
-    """Between requests. Clients keep theirs for up to 90, and must not be cut off in between."""
+    """Between requests, and for a client to read on. Clients keep connections for up to 90, and must not be cut off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,8 @@ class Service(Protocol):
     def reply(self, head: Head, body: bytes) -> Answer | Awaitable[Answer | Stream]:
         """The answer to a request, at once or when it is found: a task for it takes as long as a quick answer itself.
 
-        It does not raise."""
+        It does not raise.
+        """
 
     def refuse(self, status: http.HTTPStatus, head: Head | None) -> Answer:
         """What a client is told whose request cannot be read, at most its head."""
@@ -141,6 +141,8 @@ class Connection(asyncio.Protocol):
         self._is_writable: asyncio.Event | None = None
         """There while the client does not keep up; set when it does again."""
 
+        self._stuck_since = 0.0
+
         self._is_deaf = False
         """Whether nothing more is read: what comes cannot be understood, or is not wanted."""
 
@@ -171,6 +173,7 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not keep up."""
         self._is_writable = asyncio.Event()
+        self._stuck_since = self._loop.time()
 
     def resume_writing(self) -> None:
         """It does again."""
@@ -347,7 +350,11 @@ class Connection(asyncio.Protocol):
 
     def _tick(self) -> None:
         self._ticks = self._loop.call_later(min(_TICK_SECONDS, self._bounds.read_seconds), self._tick)
-        if self._deadline is None or self._loop.time() < self._deadline:
+        now = self._loop.time()
+        if self._is_writable is not None and now >= self._stuck_since + self._bounds.idle_seconds:
+            # Not closed: that would wait for it to read what has been written.
+            self.abort()
+        if self._deadline is None or now < self._deadline:
             return
         if self._coming.is_begun:
             self._refuse(http.HTTPStatus.REQUEST_TIMEOUT)

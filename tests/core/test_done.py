@@ -1,6 +1,8 @@
 """What is remembered of Jobs that succeeded."""
 
+import base64
 import random
+import zlib
 
 import pytest
 
@@ -9,6 +11,9 @@ from jobset.core import conditions, done, family, status
 from tests.core import build
 
 ASKING = {'annotations': {extras.DONE_STAYS_DONE.key: 'true'}}
+
+
+BOMB = base64.b64encode(zlib.compress(b'a ' + b'1,' * 5_000_000 + b'1', 9)).decode()
 
 
 def noted(text: str, *, restarts: int = 0) -> types.Status:
@@ -23,6 +28,9 @@ def noted(text: str, *, restarts: int = 0) -> types.Status:
         pytest.param('attempt 0: a 0-2', 1, {}, id='of an earlier attempt'),
         pytest.param('attempt 0: a x', 0, {}, id='not readable'),
         pytest.param('attempt 0: zlib AAAA', 0, {}, id='not readable when packed'),
+        pytest.param('attempt 0: a 0-1000000', 0, {}, id='more than there can be'),
+        pytest.param('attempt 0: a 0-999999999999999999', 0, {}, id='far more than there can be'),
+        pytest.param(f'attempt 0: zlib {BOMB}', 0, {}, id='more text than there can be'),
     ],
 )
 def test_reading(text: str, restarts: int, expected: dict[str, set[int]]) -> None:

@@ -175,9 +175,15 @@ class Wire(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self.said += data
 
+    def abort(self) -> None:
+        self.close()
+
     def close(self) -> None:
         if self.closed_after is None:
             self.closed_after = virtual.now()
+
+    def is_closing(self) -> bool:
+        return self.closed_after is not None
 
     def is_reading(self) -> bool:
         return True
@@ -230,3 +236,14 @@ async def test_a_client_that_does_not_keep_up_is_waited_for() -> None:
     connection.connection_lost(None)
 
     assert (before[-8:], wire.said[-21:]) == (b'3\r\none\r\n', b'3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n'[-21:])
+
+
+@virtual.timed
+async def test_a_client_that_never_reads_on_is_left() -> None:
+    connection, wire = connected()
+    connection.pause_writing()
+    connection.data_received(b'GET /stream HTTP/1.1\r\n\r\n')
+    await asyncio.sleep(1000)
+    connection.connection_lost(None)
+
+    assert (wire.said[-8:], wire.closed_after) == (b'3\r\none\r\n', 300)

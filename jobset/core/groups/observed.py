@@ -67,20 +67,10 @@ class PodGroupSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc
     resource_claims: tuple[dict[str, str], ...] | None = None
 
 
-class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """A condition of a PodGroup or a pod."""
-
-    type: str = ''
-    status: str = ''
-    reason: str = ''
-    message: str = ''
-    last_transition_time: str | None = None
-
-
 class PodGroupStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
     """``status`` of a PodGroup."""
 
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class PodGroup(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
@@ -96,7 +86,7 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fal
         gang = self.spec.scheduling_policy.gang
         return gang.min_count if gang is not None else None
 
-    def condition(self, *types: str) -> Condition | None:
+    def condition(self, *types: str) -> meta.Condition | None:
         """The first condition of one of these types."""
         return next((one for one in self.status.conditions or () if one.type in types), None)
 
@@ -125,7 +115,7 @@ class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fa
     """``status`` of a pod."""
 
     phase: str = ''
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):

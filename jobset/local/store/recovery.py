@@ -1,8 +1,8 @@
 """Reads what a journal folder holds: the newest snapshot, then all changes after it.
 
 A torn end of the newest journal is cut off: nobody was told that it had happened. That is so of what was written after
-the last sync only, and how far that had come is noted. Anything else that is wrong stops the
-start, and the files stay as they are, because the changes after the wrong place were acknowledged.
+the last sync only, and how far that had come is noted. Anything else that is wrong stops the start, and the files stay
+as they are, because the changes after the wrong place were acknowledged.
 """
 
 import logging
