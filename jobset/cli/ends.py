@@ -64,20 +64,39 @@ class Failure:
 def of(family: Family) -> Iterator[tuple[str, Failure]]:
     """The bad ends that are seen, each with a key that stays the same while it is seen."""
     for pod in family.pods:
-        yield from _of_containers(pod)
-        yield from _of_pod(pod)
+        yield from of_pod(pod)
     yield from _of_probes(family)
     for job in family.jobs:
-        ending = job.ending
-        if ending is not None and ending.type == FAILED and ending.reason != _PLAIN_JOB:
-            failure = Failure(
-                rank=f'{job.replicated_job}-{job.index}',
-                job=job.metadata.name,
-                attempt=job.attempt,
-                reason=ending.reason,
-                message=ending.message,
-            )
-            yield f'job/{job.metadata.uid}', failure
+        yield from of_job(job)
+
+
+def of_pod(pod: observed.Pod) -> Iterator[tuple[str, Failure]]:
+    """Those that the status of a pod tells of, keyed like those of :func:`of`."""
+    yield from _of_containers(pod)
+    if pod.status.phase == FAILED and pod.status.reason:
+        failure = Failure(
+            rank=pod.rank,
+            job=pod.job,
+            attempt=pod.attempt,
+            pod=pod.metadata.name,
+            reason=pod.status.reason,
+            message=pod.status.message,
+        )
+        yield f'pod/{pod.metadata.uid}', failure
+
+
+def of_job(job: observed.Job) -> Iterator[tuple[str, Failure]]:
+    """The end of a Job for a reason of its own, keyed like those of :func:`of`."""
+    ending = job.ending
+    if ending is not None and ending.type == FAILED and ending.reason != _PLAIN_JOB:
+        failure = Failure(
+            rank=f'{job.replicated_job}-{job.index}',
+            job=job.metadata.name,
+            attempt=job.attempt,
+            reason=ending.reason,
+            message=ending.message,
+        )
+        yield f'job/{job.metadata.uid}', failure
 
 
 def _of_containers(pod: observed.Pod) -> Iterator[tuple[str, Failure]]:
@@ -100,20 +119,6 @@ def _of_containers(pod: observed.Pod) -> Iterator[tuple[str, Failure]]:
                 was_deleted=was_deleted,
             )
             yield f'end/{pod.metadata.uid}/{status.name}/{status.restart_count - back}', failure
-
-
-def _of_pod(pod: observed.Pod) -> Iterator[tuple[str, Failure]]:
-    """The end of a pod for a reason of its own: a deadline, an eviction."""
-    if pod.status.phase == FAILED and pod.status.reason:
-        failure = Failure(
-            rank=pod.rank,
-            job=pod.job,
-            attempt=pod.attempt,
-            pod=pod.metadata.name,
-            reason=pod.status.reason,
-            message=pod.status.message,
-        )
-        yield f'pod/{pod.metadata.uid}', failure
 
 
 def _of_probes(family: Family) -> Iterator[tuple[str, Failure]]:

@@ -77,7 +77,12 @@ class Follower:
             self.ending.text = '; '.join(map(str, waits)) or 'it still runs'
 
     async def _until_end(self) -> None:
-        states = self._jobsets.follow(self.ending.name, namespace=self._namespace)
+        states = self._jobsets.follow(
+            self.ending.name,
+            namespace=self._namespace,
+            on_pod=self._seen.see_pod,
+            on_job=self._seen.see_job,
+        )
         async with contextlib.aclosing(states):
             async for family in states:
                 self._last = family

@@ -5,13 +5,13 @@ Each piece of news becomes a line once: what its stages do, containers that end 
 
 import enum
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from jobset.api import types
 from jobset.cli import ends
-from jobset.client import waits
+from jobset.client import observed, waits
 from jobset.client.families import Family
 from jobset.core import conditions
 
@@ -52,8 +52,17 @@ class Progress:
     def __init__(self) -> None:
         self._told: dict[str, str] = {}
         self._waits: dict[waits.Wait, float] = {}
+        self._ends: dict[str, ends.Failure] = {}
         self.failures: list[ends.Failure] = []
         """All bad ends, in the order in which they were seen."""
+
+    def see_pod(self, pod: observed.Pod) -> None:
+        """Keep in mind how it has ended: it may be gone before the next look."""
+        self._keep(ends.of_pod(pod))
+
+    def see_job(self, job: observed.Job) -> None:
+        """The same of a Job."""
+        self._keep(ends.of_job(job))
 
     def look(self, family: Family, *, at: float) -> Iterator[Line]:
         """The lines for what is new ``at`` so many seconds; to be asked again now and then without a change."""
@@ -79,10 +88,15 @@ class Progress:
                 yield _condition_line(family.name, condition)
 
     def _failures(self, family: Family) -> Iterator[Line]:
-        for key, failure in ends.of(family):
-            if self._is_news(key, 'told'):
-                self.failures.append(failure)
-                yield Line(failure.rank, str(failure), Tone.BAD)
+        self._keep(ends.of(family))
+        untold = list(self._ends.values())[len(self.failures) :]
+        self.failures += untold
+        for failure in untold:
+            yield Line(failure.rank, str(failure), Tone.BAD)
+
+    def _keep(self, found: Iterable[tuple[str, ends.Failure]]) -> None:
+        for key, failure in found:
+            self._ends.setdefault(key, failure)
 
     def _losses(self, family: Family) -> Iterator[Line]:
         ranks = {pod.metadata.uid: pod.rank for pod in family.pods}

@@ -142,17 +142,17 @@ async def following(
     *,
     with_events: bool = True,
     on_pod: Callable[[observed.Pod], object] | None = None,
+    on_job: Callable[[observed.Job], object] | None = None,
 ) -> AsyncIterator[AsyncIterator[Family]]:
     """Follows a JobSet for the length of the block: an iterator of its states, which ends when it is deleted.
 
-    A state that comes while another one is looked at replaces those before it; ``on_pod`` is called with each one of
-    each pod. Raises like :func:`read`.
+    A state that comes while another one is looked at replaces those before it; ``on_pod`` and ``on_job`` are called
+    with each one of each pod and Job. Raises like :func:`read`.
     """
     first = await read(source, namespace, name, with_events=with_events)
     of = kin.of(first.jobset)
     following = _Following(source, first, of, with_events=with_events)
-    if on_pod is not None:
-        following.tell_pods(on_pod)
+    following.tell(on_pod, on_job)
     async with together.beside(one.run() for one in following.informers):
         yield following.states()
 
@@ -184,13 +184,15 @@ class _Following:
         for one in self.informers:
             one.subscribe(self._note)
 
-    def tell_pods(self, on_pod: Callable[[observed.Pod], object]) -> None:
-        def tell(old: observed.Pod | None, new: observed.Pod | None) -> None:
-            del old
-            if new is not None:
-                on_pod(new)
-
-        self._pods.subscribe(tell)
+    def tell(
+        self,
+        on_pod: Callable[[observed.Pod], object] | None,
+        on_job: Callable[[observed.Job], object] | None,
+    ) -> None:
+        if on_pod is not None:
+            self._pods.subscribe(_with_new(on_pod))
+        if on_job is not None:
+            self._jobs.subscribe(_with_new(on_job))
 
     async def states(self) -> AsyncIterator[Family]:
         yield self._first
@@ -225,6 +227,15 @@ class _Following:
     def _note(self, old: object, new: object) -> None:
         del old, new
         self._changed.set()
+
+
+def _with_new(tell: Callable[[T], object]) -> Callable[[T | None, T | None], None]:
+    def changed(old: T | None, new: T | None) -> None:
+        del old
+        if new is not None:
+            tell(new)
+
+    return changed
 
 
 def _in_order(family: Family) -> Family:

@@ -148,9 +148,10 @@ class Jobsets:
             Gone: it was deleted.
             TookTooLong: the time is over.
         """
+        where = namespace or self.namespace
         last: Family | None = None
         try:
-            async with asyncio.timeout(timeout), self._following(name, namespace) as states:
+            async with asyncio.timeout(timeout), families.following(self.source, where, name) as states:
                 async for last in states:
                     if _holds(until, last.jobset):
                         return last.jobset
@@ -211,9 +212,20 @@ class Jobsets:
         """How it is doing, what it waits for, what failed last."""
         return summaries.of(await self.family(name, namespace=namespace))
 
-    async def follow(self, name: str, *, namespace: str | None = None) -> AsyncGenerator[Family, None]:
-        """It and all that belongs to it, each time that something has changed; ends when it is deleted."""
-        async with self._following(name, namespace) as states:
+    async def follow(
+        self,
+        name: str,
+        *,
+        namespace: str | None = None,
+        on_pod: Callable[[observed.Pod], object] | None = None,
+        on_job: Callable[[observed.Job], object] | None = None,
+    ) -> AsyncGenerator[Family, None]:
+        """It and all that belongs to it, each time that something has changed; ends when it is deleted.
+
+        Changes that come close together are shown as one; ``on_pod`` and ``on_job`` are called with each of them.
+        """
+        where = namespace or self.namespace
+        async with families.following(self.source, where, name, on_pod=on_pod, on_job=on_job) as states:
             async for state in states:
                 yield state
 
@@ -241,13 +253,6 @@ class Jobsets:
             JOBSETS, namespace or self.namespace, name, patch, requests.Patch.MERGE, field_manager=MANAGER
         )
         return await self.source.request(request, types.JobSet)
-
-    def _following(
-        self,
-        name: str,
-        namespace: str | None,
-    ) -> contextlib.AbstractAsyncContextManager[AsyncIterator[Family]]:
-        return families.following(self.source, namespace or self.namespace, name)
 
     def _namespace_of(self, body: Mapping[str, Any], namespace: str | None) -> str:
         return namespace or body.get('metadata', {}).get('namespace') or self.namespace

@@ -40,6 +40,12 @@ def pod(stage: str, phase: str, *containers: Object, attempt: int = 0, **status:
     return msgspec.convert(body, observed.Pod)
 
 
+def job(stage: str, *conditions: Object) -> observed.Job:
+    labels = {keys.REPLICATED_JOB_NAME: stage, keys.JOB_INDEX: '0', keys.RESTART_ATTEMPT: '0'}
+    metadata = {'name': f'demo-{stage}-0', 'uid': f'demo-{stage}-0', 'labels': labels}
+    return msgspec.convert({'metadata': metadata, 'status': {'conditions': list(conditions)}}, observed.Job)
+
+
 def ended(code: int, reason: str = 'Error', message: str = '', restarts: int = 0) -> Object:
     state = {'terminated': {'exitCode': code, 'reason': reason, 'message': message}}
     return {'name': 'main', 'state': state, 'restartCount': restarts}
@@ -115,6 +121,24 @@ def test_a_bad_end_of_a_container_is_told_once(end: Object, text: str) -> None:
     assert first == Line('prep-0-1', text, Tone.BAD)
     assert list(seen.look(state, at=0)) == []
     assert [str(each) for each in seen.failures] == [text]
+
+
+def test_what_has_ended_and_gone_between_two_looks_is_told_in_its_order() -> None:
+    seen = Progress()
+    before, after = family(pod('prep', 'Running')), family(pod('prep', 'Running', ended(5), attempt=1))
+    late = condition('Failed', 'DeadlineExceeded', 'too late') | {'lastTransitionTime': '2026-01-01T00:00:00Z'}
+
+    assert not [line for line in seen.look(before, at=0) if line.tone is Tone.BAD]
+    seen.see_pod(pod('prep', 'Failed', ended(4)))
+    seen.see_job(job('prep', late))
+    lines = [line for line in seen.look(after, at=0) if line.tone is Tone.BAD]
+
+    assert lines == [
+        Line('prep-0-1', 'exit code 4', Tone.BAD),
+        Line('prep-0', 'DeadlineExceeded: too late', Tone.BAD),
+        Line('prep-0-1', 'exit code 5', Tone.BAD),
+    ]
+    assert [failure.attempt for failure in seen.failures] == [0, 0, 1]
 
 
 def test_each_restart_of_a_container_is_told_once() -> None:
