@@ -31,7 +31,7 @@ LATE_SECONDS: Final = 3
 
 CHANGES: Final = 300
 
-CLEARED_SECONDS: Final = 90
+CLEARED_SECONDS: Final = 30
 LOOK_SECONDS: Final = 0.1
 
 KINDS_FOLLOWED: Final = ('configmaps', 'jobsets', 'jobs', 'pods', 'persistentvolumeclaims')

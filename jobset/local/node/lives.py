@@ -265,7 +265,7 @@ class Life:
 
     async def _leave(self) -> None:
         """What is done when all processes have ended: the last status, and the deletion where it is wanted."""
-        await self._preparation.release()
+        await self._preparation.release(self._pod)
         with contextlib.suppress(reports.Gone):
             await self._reporter.settled()
         is_confirmed = False

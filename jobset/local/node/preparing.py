@@ -74,12 +74,13 @@ class Preparation:
             default_cwd=folder / 'work',
         )
 
-    async def release(self) -> None:
-        """Takes away what a pod does not need that has ended: all but its logs."""
-        if self._pod is not None:
-            folder = self._folder(self._pod)
-            self.leave()
-            await asyncio.to_thread(folders.remove, folder)
+    async def release(self, pod: Pod) -> None:
+        """Takes away what a pod does not need that has ended: all but its logs.
+
+        Its folder may be there though nothing was made here, by a node that ended before the pod did.
+        """
+        self.leave()
+        await asyncio.to_thread(folders.remove, self._folder(pod))
 
     def leave(self) -> None:
         """Gives back what is only lent. Files stay, for a node that takes the pod on again."""

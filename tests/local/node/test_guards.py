@@ -139,6 +139,20 @@ async def test_a_node_that_comes_back(plane: Plane, tmp_path: Path) -> None:
     assert shown(plane.pod('always'))['lastState']['terminated']['exitCode'] == 137
 
 
+async def test_a_pod_that_is_deleted_while_its_node_is_away_leaves_no_folder(plane: Plane, tmp_path: Path) -> None:
+    async with running(plane, tmp_path / 'node') as node:
+        plane.put('pods', 'never', spec=pod(container('echo up; exec sleep 1000')))
+        await until_logged(node, plane, 'never', 'up')
+    folder = tmp_path / 'node' / 'pods' / plane.pod('never')['metadata']['uid']
+    assert folder.is_dir()
+    await plane.delete('never')
+
+    async with running(plane, tmp_path / 'node'):
+        await plane.gone('never')
+
+    assert not folder.exists()
+
+
 async def test_a_killed_launcher_takes_its_container_along(plane: Plane, node: Node) -> None:
     plane.put('pods', 'one', spec=pod(container('echo $$$$; exec sleep 1000')))
     pid = int(await until_logged(node, plane, 'one', '\n'))
