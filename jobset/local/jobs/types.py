@@ -5,7 +5,7 @@ Pod templates are kept as the JSON that they came as: the controller hands them 
 
 import datetime
 import enum
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -66,11 +66,14 @@ class Status(Struct, frozen=True, gc=False, kw_only=True):
     @property
     def uncounted(self) -> Uncounted:
         """Pods that are not in the counters yet."""
-        return self.uncounted_terminated_pods or Uncounted()
+        return self.uncounted_terminated_pods or _NONE
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, true or not."""
-        return next((each for each in self.conditions or () if each.type == kind), None)
+        for each in self.conditions or ():
+            if each.type == kind:
+                return each
+        return None
 
     def has(self, kind: str) -> bool:
         """Whether there is a condition of that type that is true."""
@@ -81,6 +84,9 @@ class Status(Struct, frozen=True, gc=False, kw_only=True):
     def is_finished(self) -> bool:
         """Whether the Job has ended, so that nothing is done about it any more."""
         return self.has('Complete') or self.has('Failed')
+
+
+_NONE: Final = Uncounted()
 
 
 class Requirement(Struct, frozen=True, gc=False, kw_only=True):

@@ -47,7 +47,8 @@ def check(job: Object, old_job: Object) -> list[Cause]:
     """The mistakes of a new status."""
     new, old, spec = _Seen(job.get('status') or {}), _Seen(old_job.get('status') or {}), job['spec']
     causes = _counts(new)
-    causes += _end(new, old, spec)
+    if new.conditions or old.conditions or new.completion or old.completion:
+        causes += _end(new, old, spec)
     causes += _indexes(new, old, spec)
     ready, terminating = new.status.get('ready'), new.status.get('terminating')
     if (

@@ -100,17 +100,19 @@ def validate_create(kind: Kind, obj: Object, *, is_custom: bool) -> list[Cause]:
     return causes + _validate(found) + ([] if is_custom else _kube_finalizers(found))
 
 
+_IMMUTABLE: Final = ('name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds')
+_JUDGED: Final = frozenset({'labels', 'annotations', 'ownerReferences', 'finalizers'})
+
+
 def validate_update(obj: Object, old: Object, *, is_custom: bool) -> list[Cause]:
     """Mistakes in changed metadata."""
     new, before = objects.metadata(obj), objects.metadata(old)
+    changed = {key for key in new.keys() | before.keys() if new.get(key) != before.get(key)}
     immutable = [
-        _invalid(f'metadata.{key}', new.get(key), 'field is immutable')
-        for key in ('name', 'namespace', 'uid', 'deletionTimestamp', 'deletionGracePeriodSeconds')
-        if new.get(key) != before.get(key)
+        _invalid(f'metadata.{key}', new.get(key), 'field is immutable') for key in _IMMUTABLE if key in changed
     ]
     causes = (_new_finalizers(new, before) + immutable) * (2 if is_custom else 1)
-    changed = any(new.get(key) != before.get(key) for key in ('labels', 'annotations', 'ownerReferences', 'finalizers'))
-    if not changed:
+    if changed.isdisjoint(_JUDGED):
         return causes
     if is_custom:
         return causes + _validate_owned(new) * 3 + _finalizers(new.get('finalizers') or ())
