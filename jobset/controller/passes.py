@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+import msgspec
+
 from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, looking, metrics, patterns, world
 from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
@@ -124,11 +126,11 @@ class Passes:
             # Nor may a Job run, or a suspended one, whose group is not there.
             return plan.Plan(pods=wanted.pods, keep=wanted.keep, delete=wanted.delete, again_after_seconds=again)
         if conditions.is_true(jobset.status, conditions.NAME_CONFLICT):
-            return dataclasses.replace(wanted, create=(), again_after_seconds=again)
+            return msgspec.structs.replace(wanted, create=(), again_after_seconds=again)
         before = plan.Plan(
             pods=wanted.pods, keep=wanted.keep, delete=wanted.delete, service=wanted.service, claims=wanted.claims
         )
-        return dataclasses.replace(before, again_after_seconds=again)
+        return msgspec.structs.replace(before, again_after_seconds=again)
 
     def _without_young_counters(self, key: world.Key, jobset: types.JobSet, wanted: plan.Plan) -> plan.Plan:
         """The plan without a status that tells of other counters only, so soon after the one before."""
@@ -136,9 +138,9 @@ class Passes:
             return wanted
         now = self._monotonic()
         left = self._wrote.get(key, -math.inf) + wanted.patience_seconds - now
-        without = dataclasses.replace(wanted, status=None)
+        without = msgspec.structs.replace(wanted, status=None)
         if left >= TICK_SECONDS and without.is_empty and types.counts_only(jobset.status, wanted.status):
-            return dataclasses.replace(without, again_after_seconds=_earlier(left, wanted.again_after_seconds))
+            return msgspec.structs.replace(without, again_after_seconds=_earlier(left, wanted.again_after_seconds))
         self._wrote[key] = now
         return wanted
 

@@ -157,8 +157,7 @@ NO_GROUPS: Final = Groups()
 """Nothing is to be done about any."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One pass. Carried out in the order of the fields; the first that fails ends it, with the status unwritten."""
 
     pods: tuple[PodAct, ...] = ()

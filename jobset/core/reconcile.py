@@ -8,6 +8,8 @@ import dataclasses
 import datetime
 from collections.abc import Container, Mapping
 
+import msgspec
+
 from jobset.api import features, jobs, keys, types
 from jobset.core import (
     attempts,
@@ -97,7 +99,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     expired, next_expiry = done.expired(jobset, cohort, now)
     has_ended = conditions.terminal(jobset.status) is not None
     wanted = _finished(facts, cohort, draft, now) if has_ended else _running(facts, cohort, draft, ruling)
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         wanted,
         pods=ruling.acts,
         delete=(*wanted.delete, *(job for job in expired if job not in wanted.delete)),
@@ -166,11 +168,11 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
         return answer
     if not jobset.suspended:
         again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
-        before = dataclasses.replace(before, delete=before.delete + again)
+        before = msgspec.structs.replace(before, delete=before.delete + again)
     pause = pauses.seconds_left(jobset, draft.now)
     wanted = _going_on(facts, cohort, draft, before, is_old_left=bool(old), waits=pause > 0 or ruling.is_blocked)
     again_after = _soonest(wanted.again_after_seconds, verdict.again_after_seconds, pause if pause > 0 else None)
-    return dataclasses.replace(wanted, again_after_seconds=again_after)
+    return msgspec.structs.replace(wanted, again_after_seconds=again_after)
 
 
 def _answered(
@@ -187,12 +189,12 @@ def _answered(
     is_complete = success.is_complete(jobset, cohort)
     if overrun is not None and not is_complete:
         record = attempts.overrun(draft, jobset, overrun, facts.deaths)
-        return dataclasses.replace(_told(before, draft), archive=record)
+        return msgspec.structs.replace(_told(before, draft), archive=record)
     if counted:
         record = attempts.answer(draft, jobset, counted, answers=facts.answers, deaths=facts.deaths, gates=facts.gates)
         if facts.gates.execution_attempts:
             executions.restarted(draft)
-        return dataclasses.replace(_told(before, draft), archive=record)
+        return msgspec.structs.replace(_told(before, draft), archive=record)
     if is_complete:
         draft.end(conditions.ALL_COMPLETED, conditions.RESTART_COMPLETED, types.TerminalState.COMPLETED)
         return _told(before, draft)
@@ -224,7 +226,7 @@ def _going_on(
     grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
     again_after, patience = _restart_in_place(facts, draft, cohort)
     told = _told(before, draft)
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         told,
         delete=(*told.delete, *grouped.delete),
         groups=grouped.groups,
@@ -249,7 +251,7 @@ def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) 
 
 
 def _told(wanted: plan.Plan, draft: status.Draft) -> plan.Plan:
-    return dataclasses.replace(wanted, status=draft.changed, events=tuple(draft.events))
+    return msgspec.structs.replace(wanted, status=draft.changed, events=tuple(draft.events))
 
 
 def _soonest(*seconds: float | None) -> float | None:

@@ -5,8 +5,6 @@ first notes the uid of the pod (``uncountedTerminatedPods``), then the finalizer
 note into a number. Succeeded indexes need no note: that the index is in the list is enough to know it by.
 """
 
-from dataclasses import dataclass, field
-
 import msgspec
 
 from jobset.local.jobs import conditions, failurepolicy, keys, replacement
@@ -14,16 +12,15 @@ from jobset.local.jobs.types import Condition, Pod, Status, Uncounted
 from jobset.local.jobs.view import View
 
 
-@dataclass(kw_only=True)
-class Count:
+class Count(msgspec.Struct, kw_only=True):
     """What one pass counts."""
 
-    release: list[Pod] = field(default_factory=list)
+    release: list[Pod] = msgspec.field(default_factory=list)
     """Pods that need their finalizer no longer, once what follows is written."""
 
-    succeeded: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    indexes: list[int] = field(default_factory=list)
+    succeeded: list[str] = msgspec.field(default_factory=list)
+    failed: list[str] = msgspec.field(default_factory=list)
+    indexes: list[int] = msgspec.field(default_factory=list)
     """Indexes that have succeeded."""
 
     is_partial: bool = False

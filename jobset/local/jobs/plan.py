@@ -4,6 +4,8 @@ import datetime
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from jobset.kube.events import EventType
 from jobset.local.jobs import backoff
 from jobset.local.jobs.types import Pod, Status
@@ -47,8 +49,7 @@ class Undone(NamedTuple):
     """Pods, by uid, that could not be deleted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One pass. Carried out in the order of the fields.
 
     Where pods could not be made or deleted, the status is wrong: it then is to be had from a new plan, that knows of it

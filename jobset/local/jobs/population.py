@@ -1,8 +1,9 @@
 """How many pods there should be, and so which to make and which to delete. Never both in one pass."""
 
 import itertools
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from jobset.local.jobs import backoff, keys, perindex, removal, replacement
 from jobset.local.jobs.plan import NewPod, Removal
@@ -10,8 +11,7 @@ from jobset.local.jobs.types import Pod
 from jobset.local.jobs.view import View
 
 
-@dataclass(frozen=True, kw_only=True)
-class Change:
+class Change(msgspec.Struct, frozen=True, kw_only=True):
     """What is to be done about the pods of a Job."""
 
     delete: tuple[Removal, ...] = ()

@@ -3,13 +3,14 @@
 import datetime
 from dataclasses import dataclass, field
 
+import msgspec
+
 from jobset.local import lazily
 from jobset.local.jobs import backoff, failurepolicy, indexes, perindex, replacement
 from jobset.local.jobs.types import Job, Pod
 
 
-@dataclass(frozen=True, kw_only=True)
-class Facts:
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """What a pass starts from."""
 
     job: Job
