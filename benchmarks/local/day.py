@@ -65,7 +65,7 @@ async def _day(arguments: argparse.Namespace) -> Counter[str]:
             served.carrier,
             clock=time_of_day,
             pools=[nodes.Pool(count=arguments.nodes, levels={'example.com/rack': 16})],
-            others=[lambda api, now: suite.Suite(api, now.now)],
+            others=[suite.on_paper],
             settings=simulation.Settings(tells_events=arguments.events),
         )
         async with cluster:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from jobset.kube import client, informer
+from jobset.local import clock
 from jobset.local.controllers import catalogue, defaults, expiry, finished, namespaces, shared
 from jobset.local.controllers.collecting import collector
 from jobset.local.controllers.endpoints import controller as endpoints
@@ -26,6 +27,9 @@ class Choices:
     """Where the folders of volumes are."""
 
     recorder: volumes.Recorder | None = None
+    serves_names: bool = True
+    """Whether EndpointSlices are kept, of which the addresses behind the names of Services come."""
+
     watching: informer.Watching | None = None
     collecting: collector.Collecting | None = None
     patience: lifecycle.Patience | None = None
@@ -48,10 +52,11 @@ class Suite:
         self.informers = shared.Informers(source, settings=choices.watching)
         self.kinds = catalogue.Catalogue(source)
         informers = self.informers
+        names = (endpoints.Endpoints(informers),) if choices.serves_names else ()
         self._parts = (
             namespaces.Namespaces(informers, self.kinds, now),
             defaults.Defaults(informers, authority=choices.authority),
-            endpoints.Endpoints(informers),
+            *names,
             volumes.Volumes(informers, choices.place, recorder=choices.recorder),
             finished.Finished(informers, now),
             expiry.Expiry(informers, now, ttl_seconds=choices.event_seconds),
@@ -68,3 +73,11 @@ class Suite:
             for part in self._parts:
                 group.create_task(part.run())
         raise AssertionError('nobody stops them')
+
+
+def on_paper(source: client.Client, time: clock.Clock) -> Suite:
+    """The controllers for a simulation (its ``others``): pods that only exist on paper look up no names.
+
+    Keeping EndpointSlices would be a tenth of all work there.
+    """
+    return Suite(source, time.now, choices=Choices(serves_names=False))

@@ -107,7 +107,7 @@ async def open_(
             pools=pools,
             failing=failing,
             rules=rules,
-            others=[lambda api, now: suite.Suite(api, now.now)] if whole else (),
+            others=[suite.on_paper] if whole else (),
             settings=wanted,
         )
         diary = Diary(cluster, store)

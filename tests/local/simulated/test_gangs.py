@@ -82,7 +82,7 @@ async def day(*, cpu: int, gates: features.FeatureGates = features.DEFAULTS, sec
     async with simulation.serving(storage.Store(), clock=time, gates=gates) as served:
         await served.install()
         pools = [nodes.Pool(count=1, cpu=str(cpu))]
-        others = [lambda api, now: suite.Suite(api, now.now)]
+        others = [suite.on_paper]
         made = simulation.Simulation(served.carrier, clock=time, pools=pools, settings=settings, others=others)
         async with made as cluster:
             yield Day(cluster.api)
