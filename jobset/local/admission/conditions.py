@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 _Parts = dict[str, Any]
 """Fields or keys, each with those in it that are needed; None where the value is needed as a whole."""
 
@@ -22,6 +24,8 @@ class Condition:
         self._expression = str(written.get('expression', ''))
         self._program: Any = None
         self._parts = _named(self._expression)
+        # What came out for which parts: they are small, and nearly always the same few.
+        self._known: dict[bytes, bool] = {}
 
     def holds(self, variables: Mapping[str, Callable[[], Any]]) -> bool:
         """Its value for ``object``, ``oldObject`` and ``request``, each made if needed. Raises :class:`ConditionError`.
@@ -30,15 +34,29 @@ class Condition:
         """
         known = {name: _narrowed(variables[name](), parts) for name, parts in self._parts.items()}
         try:
-            if self._program is None:
-                import cel  # noqa: PLC0415 - see above
-
-                self._program = cel.compile(self._expression)
-            return self._program.execute(known) is True
+            encoded = _encode(known)
+            found = self._known.get(encoded)
+            if found is None:
+                found = self._evaluated(known)
+                if len(encoded) <= _MOST_BYTES and len(self._known) < _MOST_KNOWN:
+                    self._known[encoded] = found
+            return found
         except Exception as error:
             # Whatever the evaluator raises, it is about this expression.
             raise ConditionError(f"expression '{self._expression}' resulted in error: {_text(error)}") from error
 
+    def _evaluated(self, known: _Parts) -> bool:
+        if self._program is None:
+            import cel  # noqa: PLC0415 - see above
+
+            self._program = cel.compile(self._expression)
+        return self._program.execute(known) is True
+
+
+_encode: Final = msgspec.json.Encoder().encode
+
+_MOST_BYTES: Final = 1024
+_MOST_KNOWN: Final = 1000
 
 _PATH: Final = r'\b(object|oldObject|request)\b((?:\.[A-Za-z_]\w*+)*+)'
 _SIGHT: Final = re.compile(
