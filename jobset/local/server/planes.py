@@ -116,10 +116,14 @@ class Plane:
         # Accounts and classes are looked at for each pod, and hardly ever change. No two states share a revision.
         found = self._known.get(record.revision)
         if found is None:
-            if len(self._known) >= _KNOWN_MOST:
-                self._known.clear()
-            found = self._known[record.revision] = record.decode()
+            found = record.decode()
+            self._keep(record.revision, found)
         return found
+
+    def _keep(self, revision: int, obj: Object) -> None:
+        if len(self._known) >= _KNOWN_MOST:
+            self._known.clear()
+        self._known[revision] = obj
 
     def manager(self, named: str, user_agent: str) -> str:
         """Under whose name fields are owned."""
@@ -140,17 +144,30 @@ class Plane:
             obj['apiVersion'] = kind.api_version
         return obj
 
+    def current(self, kind: resources.Kind, record: records.Record) -> Object:
+        """The same, to be looked at only: what was stored lately is not decoded again."""
+        if record.api_version != kind.api_version:
+            return self.open(kind, record)
+        return self._looked_at(record)
+
     def opener(self, kind: resources.Kind) -> Callable[[records.Record], Object]:
         """:meth:`open` for one kind."""
         return lambda record: self.open(kind, record)
 
     def create(self, kind: resources.Kind, obj: Object) -> records.Record:
-        """Stores a new object: see :meth:`~jobset.local.store.storage.Store.create`."""
-        return self.store.create(kind.key, self._stored(kind, obj))
+        """Stores a new object, not to be changed after that: see :meth:`~jobset.local.store.storage.Store.create`."""
+        stored = self._stored(kind, obj)
+        record = self.store.create(kind.key, stored)
+        self._keep(record.revision, stored)
+        return record
 
     def update(self, kind: resources.Kind, obj: Object, *, expected: records.Record) -> records.Record:
-        """Stores a new state: see :meth:`~jobset.local.store.storage.Store.update`."""
-        return self.store.update(kind.key, self._stored(kind, obj), expected=expected)
+        """Stores a new state, not to be changed after that: see :meth:`~jobset.local.store.storage.Store.update`."""
+        stored = self._stored(kind, obj)
+        record = self.store.update(kind.key, stored, expected=expected)
+        self._known.pop(expected.revision, None)
+        self._keep(record.revision, stored)
+        return record
 
     def delete(self, kind: resources.Kind, obj: Object, *, expected: records.Record) -> records.Record:
         """Removes an object: see :meth:`~jobset.local.store.storage.Store.delete`."""

@@ -105,7 +105,7 @@ class Updater:
     async def _attempt(self, change: Change, record: Record) -> bytes:
         plane, target = self._plane, change.target
         kind = target.kind
-        old = plane.open(kind, record)
+        old = plane.current(kind, record)
         new = change.make(old)
         if new.get('metadata') is not old['metadata']:
             demand_version(kind, new)
