@@ -54,7 +54,10 @@ class Settings:
     """The same for pods, where they are watched: a thousand of them announce themselves at about the same time."""
 
     batch_seconds: float = 0
-    """How long changes of what belongs to a JobSet are gathered before a pass; its own bring one at once."""
+    """How long changes of what belongs to a JobSet are gathered before a pass; its own bring one at once.
+
+    More than 0: a pass that makes Jobs leaves a status that differs in counters only to the pass that these bring.
+    """
 
     recording: events.Recording = field(default_factory=events.Recording)
     """How Events are sent."""
@@ -116,6 +119,7 @@ class Manager:
             failures=self.queue.failures,
             clock=now,
             monotonic=monotonic,
+            gathers=settings.batch_seconds > 0,
         )
 
     def _make_elector(self, api: client.Client, wanted: Leadership | None) -> lease.Elector | None:

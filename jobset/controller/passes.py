@@ -46,7 +46,9 @@ class Passes:
         failures: Callable[[world.Key], int],
         clock: Callable[[], datetime.datetime],
         monotonic: Callable[[], float],
+        gathers: bool = False,
     ) -> None:
+        """``gathers`` says that changes of Jobs are gathered before a pass."""
         self._seen = seen
         self._writer = writer
         self._gates = gates
@@ -54,6 +56,7 @@ class Passes:
         self._failures = failures
         self._clock = clock
         self._monotonic = monotonic
+        self._gathers = gathers
         self._matcher = patterns.Matcher()
         self._looker = looking.Looker(writer.api)
         self._told: dict[world.Key, set[tuple[str, str, str]]] = {}
@@ -92,6 +95,8 @@ class Passes:
         wanted = self._without_held(key, jobset, reconcile.reconcile(await self._facts(jobset, now), now))
         if wanted.patience_seconds:
             wanted = self._without_young_counters(key, jobset, wanted)
+        if self._gathers:
+            wanted = _without_early_counters(jobset, wanted)
         if wanted.is_empty:
             return wanted.again_after_seconds
         careful = self._failures(key) > 0 or key in self._held
@@ -234,6 +239,16 @@ class Passes:
         status = carried_out.status
         if status is not None and status.terminal_state and not jobset.status.terminal_state:
             self._measured.ended(jobset, status.terminal_state)
+
+
+def _without_early_counters(jobset: types.JobSet, wanted: plan.Plan) -> plan.Plan:
+    """The plan without a status that tells of other counters only, while Jobs are made that it does not count yet.
+
+    They bring another pass as soon as they are there, which counts them as well.
+    """
+    if wanted.create and wanted.status is not None and types.counts_only(jobset.status, wanted.status):
+        return msgspec.structs.replace(wanted, status=None)
+    return wanted
 
 
 def _earlier(seconds: float, other: float | None) -> float:
