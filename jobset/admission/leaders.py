@@ -17,13 +17,14 @@ import msgspec
 
 from jobset.admission import pods
 from jobset.api import keys, meta
+from jobset.api.pods import Pod
 from jobset.core import placement
 from jobset.kube import client, errors, index, informer, requests
 
 K = TypeVar('K', bound=Hashable)
 T = TypeVar('T')
 
-Found = placement.Pod | placement.NoLeader
+Found = Pod | placement.NoLeader
 
 SELECTOR: Final = f'{keys.JOBSET_NAME},{keys.COMPLETION_INDEX}=0'
 """The first pods of all Jobs of JobSets: as many as there are Jobs, and not as there are pods."""
@@ -62,7 +63,7 @@ class Leaders:
         self._cache = informer.Informer(
             api,
             requests.PODS,
-            placement.Pod,
+            Pod,
             label_selector=SELECTOR,
             keep=lambda pod: pod.topology is not None and pod.stands,
         )
@@ -71,7 +72,7 @@ class Leaders:
         self._cache.subscribe(self._tell)
         self._follows = False
         self._waiting: dict[placement.LeaderName, set[asyncio.Future[None]]] = {}
-        self._listed: _Answers[placement.LeaderName, tuple[placement.Pod, ...]] = _Answers()
+        self._listed: _Answers[placement.LeaderName, tuple[Pod, ...]] = _Answers()
         self._labels: _Answers[str, Mapping[str, str]] = _Answers()
 
     async def follow(self) -> None:
@@ -82,7 +83,7 @@ class Leaders:
         finally:
             self._follows = False
 
-    async def find(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
+    async def find(self, follower: Pod, name: placement.LeaderName) -> Found:
         """The leader, once it is bound or it is clear that it will not be so soon."""
         loop = asyncio.get_running_loop()
         end = loop.time() + self._patience.binding
@@ -101,7 +102,7 @@ class Leaders:
                 return found
             has_asked = True
 
-    async def look(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
+    async def look(self, follower: Pod, name: placement.LeaderName) -> Found:
         """The leader as it is now, or was a moment ago."""
         found = self.known(follower, name)
         return found if _is_bound(found) else await self._ask(follower, name, younger_than=self._patience.looking)
@@ -121,16 +122,16 @@ class Leaders:
             raise pods.NotYetError(f'node does not have topology label: {topology}')
         return labels[topology]
 
-    def known(self, follower: placement.Pod, name: placement.LeaderName) -> Found:
+    def known(self, follower: Pod, name: placement.LeaderName) -> Found:
         """The leader as the cache has it."""
         return placement.leader_of(follower, name, self._by_name.get(name).values())
 
-    async def _ask(self, follower: placement.Pod, name: placement.LeaderName, *, younger_than: float = 0) -> Found:
+    async def _ask(self, follower: Pod, name: placement.LeaderName, *, younger_than: float = 0) -> Found:
         async with self._bounded(f'leader pod {name.name}'):
             candidates = await self._listed.get(name, lambda: self._list(name), younger_than=younger_than)
         return placement.leader_of(follower, name, candidates)
 
-    async def _list(self, name: placement.LeaderName) -> tuple[placement.Pod, ...]:
+    async def _list(self, name: placement.LeaderName) -> tuple[Pod, ...]:
         """The pods of that name, by what the Job controller writes on them."""
         selector = f'{keys.JOB_NAME}={name.name.removesuffix("-0")},{keys.COMPLETION_INDEX}=0'
         found = await self._api.request(requests.list_(requests.PODS, name.namespace, label_selector=selector), _Pods)
@@ -176,7 +177,7 @@ class Leaders:
                 del self._waiting[name]
         return bool(done)
 
-    def _tell(self, old: placement.Pod | None, new: placement.Pod | None) -> None:
+    def _tell(self, old: Pod | None, new: Pod | None) -> None:
         for pod in (old, new):
             for change in self._waiting.get(placement.name_of(pod), ()) if pod is not None else ():
                 if not change.done():
@@ -184,7 +185,7 @@ class Leaders:
 
 
 class _Pods(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[placement.Pod] | None = None
+    items: list[Pod] | None = None
 
 
 class _Answer(Generic[T]):
@@ -225,14 +226,14 @@ class _Answers(Generic[K, T]):
             return answer.value
 
 
-def _names(pod: placement.Pod) -> tuple[placement.LeaderName]:
+def _names(pod: Pod) -> tuple[placement.LeaderName]:
     return (placement.name_of(pod),)
 
 
 def _is_bound(found: Found) -> bool:
-    return isinstance(found, placement.Pod) and found.spec.node_name != ''
+    return isinstance(found, Pod) and found.spec.node_name != ''
 
 
 def _may_be_bound(found: Found) -> bool:
     """Whether the scheduler has not looked yet, as far as one knows."""
-    return isinstance(found, placement.Pod) and placement.unplaceable(found) is None
+    return isinstance(found, Pod) and placement.unplaceable(found) is None

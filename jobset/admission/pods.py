@@ -13,6 +13,7 @@ from typing import Final, Protocol
 import msgspec
 
 from jobset.api import keys
+from jobset.api import pods as observed
 from jobset.core import placement
 
 Operation = Mapping[str, object]
@@ -31,15 +32,18 @@ class _Affinities(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=
     pod_anti_affinity: _Affinity | None = None
 
 
-class _Spec(placement.PodSpec, frozen=True, kw_only=True, rename='camel', gc=False):
+class _Spec(observed.PodSpec, frozen=True, kw_only=True, rename='camel', gc=False):
     priority: int | None = None
     affinity: _Affinities | None = None
 
 
-class NewPod(placement.Pod, frozen=True, kw_only=True, rename='camel', gc=False):
+class NewPod(observed.Pod, frozen=True, kw_only=True, rename='camel', gc=False):
     """A pod as it is sent."""
 
     spec: _Spec = _Spec()
+
+    def __post_init__(self) -> None:
+        """It is answered and let go: what is equal in others need not be looked for."""
 
     @property
     def is_ours(self) -> bool:
@@ -89,16 +93,16 @@ class UnknownError(NotYetError):
 class Leaders(Protocol):
     """Who knows where leaders are."""
 
-    def known(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    def known(self, follower: observed.Pod, name: placement.LeaderName) -> observed.Pod | placement.NoLeader:
         """The leader as far as one knows without asking."""
 
     def known_domain(self, node: str, topology: str) -> str | None:
         """The topology domain of a node, if it is known without asking."""
 
-    async def find(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    async def find(self, follower: observed.Pod, name: placement.LeaderName) -> observed.Pod | placement.NoLeader:
         """The leader, bound or not; waits a moment for one that is about to be bound. Raises UnknownError."""
 
-    async def look(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    async def look(self, follower: observed.Pod, name: placement.LeaderName) -> observed.Pod | placement.NoLeader:
         """The leader as it is now. Raises UnknownError."""
 
     async def domain(self, node: str, topology: str) -> str:
@@ -130,7 +134,7 @@ def _known_node(pod: NewPod, namespace: str, leaders: Leaders) -> str:
         known = leaders.known(pod, placement.wanted_by(pod, namespace))
     except placement.MissingLabelError:
         return ''
-    return known.spec.node_name if isinstance(known, placement.Pod) else ''
+    return known.spec.node_name if isinstance(known, observed.Pod) else ''
 
 
 async def complete(pod: NewPod, namespace: str, leaders: Leaders) -> Sequence[Operation]:
@@ -186,12 +190,12 @@ async def _trouble(pod: NewPod, namespace: str, leaders: Leaders) -> str | None:
     return text if reason is None else f'{text}. {leader.metadata.name}: {reason}'
 
 
-async def _leader(pod: NewPod, namespace: str, leaders: Leaders) -> placement.Pod | None:
+async def _leader(pod: NewPod, namespace: str, leaders: Leaders) -> observed.Pod | None:
     try:
         found = await leaders.find(pod, placement.wanted_by(pod, namespace))
     except (placement.MissingLabelError, UnknownError):
         return None
-    return found if isinstance(found, placement.Pod) else None
+    return found if isinstance(found, observed.Pod) else None
 
 
 def _label(pod: NewPod) -> list[Operation]:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-from jobset.api import keys, meta, types
+from jobset.api import keys, meta, pods, types
+from jobset.controller import podcache
 from jobset.core.groups import observed
 from jobset.kube import backoff, client, discovery, errors, index, informer, requests
 
@@ -70,36 +71,28 @@ class _Caches:
         self.pod_groups: informer.Informer[observed.PodGroup] = follow(
             served.pod_groups, observed.PodGroup, label_selector=OWNED
         )
-        self.pods: informer.Informer[observed.Pod] = follow(requests.PODS, observed.Pod, label_selector=keys.POD_GROUP)
+        self.pods = source.pods.cache
         self.workloads_of: index.Index[str, observed.Workload] = index.Index(_owner)
         self.groups_of: index.Index[str, observed.PodGroup] = index.Index(_owner)
-        self.tallies: dict[str, dict[str, observed.PodTally]] = {}
-        """Pods by the uid of their JobSet, and the name of their group."""
-
         self.failures: Counter[requests.Resource] = Counter()
 
         self.workloads.subscribe(self.workloads_of.on_change)
         self.workloads.subscribe(self._changed)
         self.pod_groups.subscribe(self.groups_of.on_change)
         self.pod_groups.subscribe(self._changed)
-        self.pods.subscribe(self._pod_changed)
 
     @property
-    def all(
-        self,
-    ) -> tuple[
-        informer.Informer[observed.Workload] | informer.Informer[observed.PodGroup] | informer.Informer[observed.Pod],
-        ...,
-    ]:
-        return (self.workloads, self.pod_groups, self.pods)
+    def own(self) -> tuple[informer.Informer[observed.Workload] | informer.Informer[observed.PodGroup], ...]:
+        """Those that end with the version."""
+        return (self.workloads, self.pod_groups)
 
     @property
     def is_synced(self) -> bool:
-        return all(each.is_synced for each in self.all)
+        return self.pods.is_synced and all(each.is_synced for each in self.own)
 
     @property
     def trouble(self) -> str:
-        for each in self.all:
+        for each in (*self.own, self.pods):
             if each.trouble is not None and self.failures[each.resource] >= TROUBLE:
                 return f'{each.resource}: {each.trouble}'
         return ''
@@ -112,26 +105,6 @@ class _Caches:
             if controller is not None:
                 self._source.concerns(controller.uid)
 
-    def _pod_changed(self, old: observed.Pod | None, new: observed.Pod | None) -> None:
-        if old is not None and new is not None and _account(old) == _account(new):
-            return
-        for pod, sign in ((old, -1), (new, 1)):
-            if pod is None:
-                continue
-            labels = pod.metadata.labels
-            groups = self.tallies.setdefault(labels.jobset_uid, {})
-            tally = groups.setdefault(labels.pod_group, observed.PodTally())
-            tally.count(pod, sign)
-            if disruption := pod.disruption:
-                tally.disrupted = disruption
-            elif tally.exist and not tally.waiting:
-                tally.disrupted = ''
-            if not (tally.exist or tally.disrupted):
-                del groups[labels.pod_group]
-            if not groups:
-                del self.tallies[labels.jobset_uid]
-            self._source.concerns(labels.jobset_uid)
-
 
 class Groups:
     """What there is of groups. ``concerns`` is told the uid of the JobSet that a change is about."""
@@ -139,6 +112,7 @@ class Groups:
     def __init__(
         self,
         api: client.Client,
+        seen: podcache.PodCache,
         concerns: Callable[[str], None],
         *,
         namespace: str | None = None,
@@ -146,6 +120,7 @@ class Groups:
         looking: Looking | None = None,
     ) -> None:
         self.concerns = concerns
+        self.pods = seen
         self.watching = watching
         self._api = api
         self._namespace = namespace
@@ -159,6 +134,8 @@ class Groups:
 
         self._caches: _Caches | None = None
         self._askers: set[str] = set()
+        self._tallies: dict[str, dict[str, observed.PodTally]] = {}
+        """Pods by the uid of their JobSet, and the name of their group."""
 
     @property
     def served(self) -> Served | None:
@@ -169,7 +146,7 @@ class Groups:
         """What there is of the groups of a JobSet that asks for some."""
         uid = jobset.metadata.uid
         self._askers.add(uid)
-        self._wanted.set()
+        self._begin()
         caches = self._caches
         if self._state is observed.State.ABSENT or caches is None:
             is_absent = self._state is observed.State.ABSENT
@@ -181,14 +158,13 @@ class Groups:
             version=caches.served.version,
             workloads={one.metadata.name: one for one in caches.workloads_of.get(uid).values()},
             pod_groups={one.metadata.name: one for one in caches.groups_of.get(uid).values()},
-            pods=caches.tallies.get(uid, {}),
+            pods=self._tallies.get(uid, {}),
         )
 
     def forget(self, uid: str) -> None:
         """A JobSet is gone."""
         self._askers.discard(uid)
-        if self._caches is not None:
-            self._caches.tallies.pop(uid, None)
+        self._tallies.pop(uid, None)
 
     def observe(self, one: observed.Workload | observed.PodGroup) -> None:
         """Takes the answer to a write of ours."""
@@ -212,6 +188,35 @@ class Groups:
             if self._caches.failures[resource] == TROUBLE:
                 self._announce()
 
+    def _begin(self) -> None:
+        if not self._wanted.is_set():
+            self._wanted.set()
+            self.pods.follow(self._pod_changed)
+
+    def _pod_changed(self, old: pods.Pod | None, new: pods.Pod | None) -> None:
+        if old is not None and new is not None and _account(old) == _account(new):
+            return
+        for pod, sign in ((old, -1), (new, 1)):
+            if pod is not None and pod.labels.pod_group:
+                self._count(pod, sign)
+
+    def _count(self, pod: pods.Pod, sign: int) -> None:
+        labels = pod.labels
+        if sign < 0 and labels.pod_group not in self._tallies.get(labels.jobset_uid, {}):
+            return  # forgotten with its JobSet
+        groups = self._tallies.setdefault(labels.jobset_uid, {})
+        tally = groups.setdefault(labels.pod_group, observed.PodTally())
+        tally.count(pod, sign)
+        if disruption := observed.disruption(pod):
+            tally.disrupted = disruption
+        elif tally.exist and not tally.waiting:
+            tally.disrupted = ''
+        if not (tally.exist or tally.disrupted):
+            del groups[labels.pod_group]
+        if not groups:
+            del self._tallies[labels.jobset_uid]
+        self.concerns(labels.jobset_uid)
+
     async def run(self) -> NoReturn:
         """Follows whatever is served, from the time that somebody asks for it until cancelled."""
         await self._wanted.wait()
@@ -229,7 +234,7 @@ class Groups:
         self._set(observed.State.UNKNOWN, caches)
         async with asyncio.TaskGroup() as group:
             tasks: list[asyncio.Task[Any]] = [
-                group.create_task(each.run(), name=f'informer of {each.resource.plural}') for each in caches.all
+                group.create_task(each.run(), name=f'informer of {each.resource.plural}') for each in caches.own
             ]
             tasks.append(group.create_task(self._tell_when_synced(caches), name='groups are seen'))
             found: observed.Version | None = version
@@ -242,7 +247,7 @@ class Groups:
         self._left = f'{version} was served before, and is not any more'
 
     async def _tell_when_synced(self, caches: _Caches) -> None:
-        for each in caches.all:
+        for each in (*caches.own, caches.pods):
             await each.synced()
         self._announce()
 
@@ -299,15 +304,7 @@ def _owner(one: observed.Workload | observed.PodGroup) -> tuple[str, ...]:
     return () if controller is None else (controller.uid,)
 
 
-def _account(pod: observed.Pod) -> tuple[object, ...]:
+def _account(pod: pods.Pod) -> tuple[object, ...]:
     """What of a pod is counted."""
-    labels = pod.metadata.labels
-    return (
-        pod.metadata.uid,
-        pod.counts,
-        pod.spec.node_name,
-        pod.refusal,
-        pod.disruption,
-        labels.jobset_uid,
-        labels.pod_group,
-    )
+    said = (observed.refusal(pod), observed.disruption(pod))
+    return (pod.metadata.uid, pod.stands, pod.spec.node_name, said, pod.labels.jobset_uid, pod.labels.pod_group)

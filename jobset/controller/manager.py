@@ -101,7 +101,7 @@ class Manager:
             watching=watching,
             now=now,
         )
-        self.placement = placement.Repairs(api, writer, self.world.jobsets, watching=watching, now=now)
+        self.placement = placement.Repairs(api, writer, self.world.jobsets, self.world.pods, watching=watching, now=now)
         self.recorder = events.Recorder(
             api,
             controller='jobset',

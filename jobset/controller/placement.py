@@ -16,6 +16,8 @@ from typing import Final
 import msgspec
 
 from jobset.api import keys, meta, types
+from jobset.api.pods import Pod
+from jobset.controller import podcache
 from jobset.core import conditions, placement
 from jobset.kube import client, errors, index, informer, requests, times, workqueue
 
@@ -43,6 +45,7 @@ class Repairs:
         api: client.Client,
         writer: client.Client,
         jobsets: informer.Informer[types.JobSet],
+        pods: podcache.PodCache,
         *,
         watching: informer.Watching | None = None,
         now: Callable[[], datetime.datetime] = times.now,
@@ -51,30 +54,18 @@ class Repairs:
         self._now = now
         self._writer = writer
         self.queue: workqueue.WorkQueue[placement.Group] = workqueue.WorkQueue()
-        self.pods = informer.Informer(
-            api,
-            requests.PODS,
-            placement.Pod,
-            label_selector=keys.JOBSET_NAME,
-            keep=lambda pod: placement.group_of(pod) is not None,
-            settings=watching,
-        )
+        self._pods = pods
         self.nodes = informer.Informer(api, requests.NODES, meta.Partial, metadata_only=True, settings=watching)
         self._by_job = index.Index(_groups)
         self._by_node = index.Index(_leaders_node)
         self._wanted = asyncio.Event()
         jobsets.subscribe(self._jobset_changed)
-        self.pods.subscribe(self._by_job.on_change)
-        self.pods.subscribe(self._by_node.on_change)
-        self.pods.subscribe(self._pod_changed)
         self.nodes.subscribe(self._node_changed)
 
     async def follow(self) -> None:
-        """Keep pods and nodes up to date until cancelled, from when they are wanted."""
+        """Keep nodes up to date until cancelled, from when they are wanted."""
         await self._wanted.wait()
-        async with asyncio.TaskGroup() as group:
-            for each in (self.nodes, self.pods):
-                group.create_task(each.run(), name=f'informer of {each.resource.plural}')
+        await self.nodes.run()
 
     async def work(self, *, grace: float) -> None:
         """Repair until :meth:`stop`, then end within ``grace`` seconds."""
@@ -107,7 +98,7 @@ class Repairs:
             )
             await self._delete(verdict.delete)
 
-    def _suspect(self, group: placement.Group) -> placement.Pod | None:
+    def _suspect(self, group: placement.Group) -> Pod | None:
         """The leader of a Job whose other pods do not seem to be where it is, as far as the caches know."""
         pods = tuple(self._by_job.get(group).values())
         leader = placement.bound_leader(pods)
@@ -117,7 +108,7 @@ class Repairs:
         labels = {} if node is None else {leader.spec.node_name: node.metadata.labels}
         return None if placement.judge(pods, labels) == placement.NOTHING else leader
 
-    async def _pods_now(self, group: placement.Group, job_key: str) -> list[placement.Pod]:
+    async def _pods_now(self, group: placement.Group, job_key: str) -> list[Pod]:
         request = requests.list_(requests.PODS, group.namespace, label_selector=f'{keys.JOB_KEY}={job_key}')
         found = await self._api.request(request, _Pods)
         return [pod for pod in found.items or () if placement.group_of(pod) == group]
@@ -129,7 +120,7 @@ class Repairs:
             return {}
         return {node: found.metadata.labels}
 
-    async def _delete(self, pods: tuple[placement.Pod, ...]) -> None:
+    async def _delete(self, pods: tuple[Pod, ...]) -> None:
         for start in range(0, len(pods), CONCURRENT_WRITES):
             batch = pods[start : start + CONCURRENT_WRITES]
             # Not a task group: before Python 3.11.5 it forgets that its own task was cancelled when children fail then.
@@ -138,7 +129,7 @@ class Repairs:
                 if end is not None:
                     raise end
 
-    async def _delete_one(self, pod: placement.Pod) -> None:
+    async def _delete_one(self, pod: Pod) -> None:
         namespace, name = pod.metadata.ref
         try:
             if not placement.is_marked(pod):
@@ -160,8 +151,10 @@ class Repairs:
         templates = (bytes(job.template) for job in new.spec.replicated_jobs)
         if placement.asks(new.metadata.annotations, templates):
             self._wanted.set()
+            for handler in (self._by_job.on_change, self._by_node.on_change, self._pod_changed):
+                self._pods.follow(handler)
 
-    def _pod_changed(self, old: placement.Pod | None, new: placement.Pod | None) -> None:
+    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         for pod in (old, new):
             group = placement.group_of(pod) if pod is not None else None
             if group is not None:
@@ -176,10 +169,10 @@ class Repairs:
 
 
 class _Pods(msgspec.Struct, frozen=True, kw_only=True):
-    items: list[placement.Pod] | None = None
+    items: list[Pod] | None = None
 
 
-def _mark(pod: placement.Pod, now: datetime.datetime) -> requests.Request:
+def _mark(pod: Pod, now: datetime.datetime) -> requests.Request:
     """Says why the pod goes, so that a pod failure policy need not count it; refused if it is another pod by now."""
     namespace, name = pod.metadata.ref
     change = {
@@ -189,10 +182,10 @@ def _mark(pod: placement.Pod, now: datetime.datetime) -> requests.Request:
     return requests.patch(requests.PODS, namespace, name, change, requests.Patch.STRATEGIC, subresource='status')
 
 
-def _groups(pod: placement.Pod) -> tuple[placement.Group, ...]:
+def _groups(pod: Pod) -> tuple[placement.Group, ...]:
     group = placement.group_of(pod)
     return () if group is None else (group,)
 
 
-def _leaders_node(pod: placement.Pod) -> tuple[str, ...]:
+def _leaders_node(pod: Pod) -> tuple[str, ...]:
     return (pod.spec.node_name,) if pod.is_leader and pod.spec.node_name else ()

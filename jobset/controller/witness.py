@@ -1,17 +1,16 @@
 """Sees how pods fail, and remembers it though they vanish.
 
 A preempted pod is marked, told to go, and gone within a second or less if it obeys; its Job is said to have failed only
-after that. So pods are watched from the time on that some JobSet asks why its Jobs fail. Only those that failed are
-held, and what was seen of one is forgotten with its Job.
+after that. So pods are watched from the time on that some JobSet asks why its Jobs fail. What was seen of one is
+forgotten with its Job.
 """
 
-import asyncio
 from collections.abc import Iterable
 from typing import Final
 
-from jobset.api import keys, pods
+from jobset.api import pods
+from jobset.controller import podcache
 from jobset.core import causes
-from jobset.kube import client, informer, requests
 
 _JOBS_AT_MOST: Final = 10_000
 """Jobs of which something is remembered; news of a pod may come after its Job has been forgotten."""
@@ -20,30 +19,16 @@ _JOBS_AT_MOST: Final = 10_000
 class Witness:
     """Sees nothing before :meth:`begin`."""
 
-    def __init__(
-        self, api: client.Client, *, namespace: str | None = None, settings: informer.Watching | None = None
-    ) -> None:
-        self._wanted = asyncio.Event()
+    def __init__(self, seen: podcache.PodCache) -> None:
+        self._pods = seen
         self._deaths: dict[str, dict[str, causes.Death]] = {}
-        self.pods = informer.Informer(
-            api,
-            requests.PODS,
-            pods.Pod,
-            namespace=namespace,
-            label_selector=keys.JOBSET_UID,
-            keep=lambda pod: causes.of_pod(pod) is not None,
-            settings=settings,
-        )
-        self.pods.subscribe(self._changed)
+        self._has_begun = False
 
     def begin(self) -> None:
-        """From now on pods are watched."""
-        self._wanted.set()
-
-    async def run(self) -> None:
-        """Watch, once somebody wants it, until cancelled."""
-        await self._wanted.wait()
-        await self.pods.run()
+        """From now on pods are looked at."""
+        if not self._has_begun:
+            self._has_begun = True
+            self._pods.follow(self._changed)
 
     def deaths(self, job_uid: str) -> Iterable[causes.Death]:
         """How pods of a Job failed, gone or not."""
@@ -54,15 +39,14 @@ class Witness:
         self._deaths.pop(job_uid, None)
 
     def _changed(self, old: pods.Pod | None, new: pods.Pod | None) -> None:
-        if new is not None:
-            death = causes.of_pod(new)
-            if death is not None:
-                self._deaths.setdefault(new.metadata.labels.job_uid, {})[new.metadata.uid] = death
-                while len(self._deaths) > _JOBS_AT_MOST:
-                    del self._deaths[next(iter(self._deaths))]
+        death = causes.of_pod(new) if new is not None else None
+        if new is not None and death is not None:
+            self._deaths.setdefault(new.labels.job_uid, {})[new.metadata.uid] = death
+            while len(self._deaths) > _JOBS_AT_MOST:
+                del self._deaths[next(iter(self._deaths))]
         elif old is not None and not old.has_ended and causes.is_passing(old):
             # It waits no longer: it has started after all, or it is gone without ever having run.
-            seen = self._deaths.get(old.metadata.labels.job_uid, {})
+            seen = self._deaths.get(old.labels.job_uid, {})
             seen.pop(old.metadata.uid, None)
             if not seen:
-                self._deaths.pop(old.metadata.labels.job_uid, None)
+                self._deaths.pop(old.labels.job_uid, None)

@@ -9,10 +9,10 @@ import datetime
 from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
-from jobset.api import jobs, keys, meta, types
-from jobset.controller import groups, witness
+from jobset.api import jobs, keys, meta, pods, types
+from jobset.controller import groups, podcache, witness
 from jobset.core import family, inplace, network, ranks, volumes
-from jobset.kube import client, index, informer, requests, times
+from jobset.kube import client, errors, index, informer, requests, times
 
 JOBSETS = requests.Resource(keys.GROUP, keys.VERSION, keys.PLURAL, keys.KIND)
 
@@ -91,22 +91,20 @@ class World:
             api, requests.SERVICES, network.Service, namespace=namespace, settings=watching
         )
         self.claims = informer.Informer(api, requests.CLAIMS, volumes.Claim, namespace=namespace, settings=watching)
-        self.witness = witness.Witness(api, namespace=namespace, settings=watching)
-        self.pods: informer.Informer[ranks.Pod] | None = None
+        self.pods = podcache.PodCache(
+            api,
+            holds_all=watches_pods,
+            namespace=namespace,
+            settings=watching,
+            on_trouble=self._pods_not_seen,
+        )
         """Watched only where something asks for it: there are many, and they change often."""
 
+        self._watches_pods = watches_pods
         if watches_pods:
-            self.pods = informer.Informer(
-                api,
-                requests.PODS,
-                ranks.Pod,
-                namespace=namespace,
-                label_selector=keys.JOBSET_NAME,
-                keep=lambda pod: bool(pod.metadata.labels.jobset_uid),
-                settings=watching,
-            )
-            self.pods.subscribe(self._pod_changed)
-        self.groups = groups.Groups(api, self._concerns, namespace=namespace, watching=watching)
+            self.pods.follow(self._pod_changed)
+        self.witness = witness.Witness(self.pods)
+        self.groups = groups.Groups(api, self.pods, self._concerns, namespace=namespace, watching=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -116,15 +114,19 @@ class World:
     @property
     def caches(self) -> tuple[Cache, ...]:
         """All caches, for whoever watches over their health."""
-        pods = () if self.pods is None else (self.pods,)
-        return (self.jobsets, self.jobs, self.services, self.claims, *pods)
+        return (
+            self.jobsets,
+            self.jobs,
+            self.services,
+            self.claims,
+            *((self.pods.cache,) if self._watches_pods else ()),
+        )
 
     async def run(self) -> None:
         """Keep the caches up to date until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for each in self.caches:
+            for each in (self.jobsets, self.jobs, self.services, self.claims, self.pods):
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
-            group.create_task(self.witness.run(), name='witness')
             group.create_task(self.groups.run(), name='groups of pods')
 
     async def synced(self) -> None:
@@ -190,19 +192,21 @@ class World:
         if kin is not None and not kin.jobs:
             del self._families[owner]
 
-    def _pod_changed(self, old: ranks.Pod | None, new: ranks.Pod | None) -> None:
+    def _pod_changed(self, old: pods.Pod | None, new: pods.Pod | None) -> None:
         # A label may change: the pod then leaves one set and joins another.
-        if old is not None and (new is None or old.metadata.labels != new.metadata.labels):
-            uid = old.metadata.labels.jobset_uid
-            crew = self._ranks[uid]
+        before = old.labels.jobset_uid if old is not None else ''
+        uid = new.labels.jobset_uid if new is not None else ''
+        if old is not None and before and before != uid:
+            crew = self._ranks[before]
             crew.drop(old, self._now())
             if not crew.reports:
-                del self._ranks[uid]
+                del self._ranks[before]
+            self._concerns_ranks(before)
+        if new is not None and uid and self._ranks.setdefault(uid, ranks.Ranks()).put(new, self._now()):
             self._concerns_ranks(uid)
-        if new is not None:
-            uid = new.metadata.labels.jobset_uid
-            if self._ranks.setdefault(uid, ranks.Ranks()).put(new, self._now()):
-                self._concerns_ranks(uid)
+
+    def _pods_not_seen(self, resource: requests.Resource, error: errors.ApiError) -> None:
+        self.groups.note_trouble(resource, error)
 
     def _concerns_ranks(self, uid: str) -> None:
         key = self._keys.get(uid)

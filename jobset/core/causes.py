@@ -76,11 +76,11 @@ def of_pod(pod: pods.Pod) -> Death | None:
 
 
 def _disrupted(pod: pods.Pod) -> Death | None:
-    for condition in pod.status.conditions or ():
-        if condition.type == 'DisruptionTarget' and condition.status == 'True':
-            cause = Cause.NODE if condition.reason in _NODE_REASONS else Cause.DISRUPTION
-            return _death(pod, cause, condition.reason, condition.message)
-    return None
+    condition = pod.disruption
+    if condition is None:
+        return None
+    cause = Cause.NODE if condition.reason in _NODE_REASONS else Cause.DISRUPTION
+    return _death(pod, cause, condition.reason, condition.message)
 
 
 def _waiting(pod: pods.Pod) -> Death | None:

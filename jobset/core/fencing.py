@@ -117,7 +117,7 @@ def _judged(jobset: types.JobSet, pod: pods.Pod, nodes: Mapping[str, Node]) -> _
     why = 'had ended' if pod.has_ended or not node else f'was on node {node}, which {state.value}'
     acts = [plan.PodAct(plan.PodDeed.FORCE, ref, f'{why}, and was overdue')]
     problems = []
-    foreign = [name for name in pod.metadata.finalizers if name not in _BUILT_IN]
+    foreign = [name for name in pod.metadata.finalizers or () if name not in _BUILT_IN]
     allowed = extras.FENCE_FINALIZERS.of(jobset.metadata.annotations) or frozenset()
     if taken := tuple(name for name in foreign if name in allowed):
         why = f'loses the finalizers {", ".join(taken)}, as the JobSet asks for'
@@ -133,7 +133,7 @@ def _never_asked(
     """Pods of an earlier attempt that nobody has asked to go: of a Job that is gone, or overdue itself."""
     by_uid = {job.metadata.uid: job for job in kin.jobs.values()}
     for pod in scene.pods:
-        job = by_uid.get(pod.metadata.labels.job_uid)
+        job = by_uid.get(pod.labels.job_uid)
         since = job.metadata.deletion_timestamp if job is not None else None
         left_alone = job is None or (since is not None and conditions.parsed(since) <= before)
         if left_alone and pod.metadata.deletion_timestamp is None and not pod.has_ended and _is_earlier(pod, jobset):
@@ -142,7 +142,7 @@ def _never_asked(
 
 
 def _is_earlier(pod: pods.Pod, jobset: types.JobSet) -> bool:
-    text = pod.metadata.labels.restart_attempt
+    text = pod.labels.restart_attempt
     return text.isdecimal() and int(text) < jobset.status.restarts
 
 

@@ -13,109 +13,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-import msgspec
-
-from jobset.api import jobs, keys, meta
-
-_FINISHED: Final = frozenset({'Failed', 'Succeeded'})
+from jobset.api import keys
+from jobset.api.pods import Pod
 
 TRANSIENT: Final = 'this is an expected, transient error'
-
-
-class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The labels that place a pod in its Job."""
-
-    jobset: str | None = msgspec.field(default=None, name=keys.JOBSET_NAME)
-    replicated_job: str | None = msgspec.field(default=None, name=keys.REPLICATED_JOB_NAME)
-    job_index: str | None = msgspec.field(default=None, name=keys.JOB_INDEX)
-    job_key: str | None = msgspec.field(default=None, name=keys.JOB_KEY)
-    priority: str | None = msgspec.field(default=None, name=keys.PRIORITY)
-
-
-class Annotations(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The annotations by which a pod is placed."""
-
-    jobset: str | None = msgspec.field(default=None, name=keys.JOBSET_NAME)
-    topology: str | None = msgspec.field(default=None, name=keys.EXCLUSIVE_TOPOLOGY)
-    strategy: str | None = msgspec.field(default=None, name=keys.NODE_SELECTOR_STRATEGY)
-    index: str | None = msgspec.field(default=None, name=keys.COMPLETION_INDEX)
-
-
-class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``metadata`` of a pod."""
-
-    labels: Labels | None = None
-    annotations: Annotations | None = None
-    deletion_timestamp: str | None = None
-    owner_references: tuple[jobs.Owner, ...] | None = None
-
-
-class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``spec`` of a pod."""
-
-    node_name: str = ''
-    node_selector: dict[str, str] | None = None
-
-
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """``status`` of a pod."""
-
-    phase: str = ''
-    conditions: tuple[meta.Condition, ...] | None = None
-
-
-_NO_LABELS: Final = Labels()
-_NO_ANNOTATIONS: Final = Annotations()
-
-
-class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """As much of a pod as placement needs."""
-
-    metadata: PodMeta = PodMeta()
-    spec: PodSpec = PodSpec()
-    status: PodStatus = PodStatus()
-
-    @property
-    def labels(self) -> Labels:
-        """Its labels."""
-        return self.metadata.labels or _NO_LABELS
-
-    @property
-    def annotations(self) -> Annotations:
-        """Its annotations."""
-        return self.metadata.annotations or _NO_ANNOTATIONS
-
-    @property
-    def topology(self) -> str | None:
-        """The topology key whose domain it has to itself; None where it is not ours to place.
-
-        Pods that a node selector was prepared for are not: see :mod:`jobset.core.jobs`.
-        """
-        notes = self.annotations
-        return None if notes.strategy is not None else notes.topology
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether it is the first pod of an Indexed Job. All pods of other Jobs are followers."""
-        return self.annotations.index == '0'
-
-    @property
-    def stands(self) -> bool:
-        """Whether it takes up its place: a pod that is ending, or has ended, does so no more."""
-        return self.metadata.deletion_timestamp is None and self.status.phase not in _FINISHED
-
-    @property
-    def owner_uid(self) -> str | None:
-        """The uid of what controls it."""
-        # A loop, because this is asked for each pod of each request, and a generator takes thrice as long.
-        for owner in self.metadata.owner_references or ():
-            if owner.controller:
-                return owner.uid
-        return None
-
-    def condition(self, kind: str) -> meta.Condition | None:
-        """The condition of that type."""
-        return next((each for each in self.status.conditions or () if each.type == kind), None)
 
 
 class LeaderName(NamedTuple):
@@ -177,10 +78,8 @@ def leader_of(follower: Pod, name: LeaderName, candidates: Iterable[Pod]) -> Pod
 
 def unplaceable(leader: Pod) -> str | None:
     """Why the scheduler has found no node for a leader; None where it has one, or has not looked yet."""
-    scheduled = leader.condition('PodScheduled')
-    if leader.spec.node_name or scheduled is None or scheduled.status != 'False':
-        return None
-    return scheduled.message or scheduled.reason or 'the scheduler gives no reason'
+    scheduled = leader.unscheduled
+    return None if scheduled is None else scheduled.message or scheduled.reason or 'the scheduler gives no reason'
 
 
 # Repair.
@@ -268,8 +167,7 @@ def violation(at: str) -> dict[str, str]:
 
 def is_marked(pod: Pod) -> bool:
     """Whether it is known to be disrupted, for this reason or another one."""
-    found = pod.condition('DisruptionTarget')
-    return found is not None and found.status == 'True'
+    return pod.disruption is not None
 
 
 def asks(annotations: Mapping[str, object] | None, templates: Iterable[bytes]) -> bool:

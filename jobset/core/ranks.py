@@ -12,54 +12,11 @@ import re
 from collections import Counter
 from typing import Final, NamedTuple
 
-import msgspec
-
-from jobset.api import keys, meta
+from jobset.api import pods
 
 _NUMBER: Final = re.compile(r'\+?[0-9]{1,10}', re.ASCII)
 _MOST: Final = 2**31 - 1
 """Attempts end up in a status field of 32 bits."""
-
-
-class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The label that places a pod in its JobSet."""
-
-    jobset_uid: str = msgspec.field(default='', name=keys.JOBSET_UID)
-
-
-class Annotations(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What the agent announces, and which of the pods of its Job it is."""
-
-    attempt: str | None = msgspec.field(default=None, name=keys.IN_PLACE_RESTART_ATTEMPT)
-    completion_index: str | None = msgspec.field(default=None, name=keys.COMPLETION_INDEX)
-
-
-class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``metadata`` of a pod."""
-
-    labels: Labels = msgspec.field(default_factory=Labels)
-    annotations: Annotations = msgspec.field(default_factory=Annotations)
-
-
-class Container(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """How often a container was restarted."""
-
-    restart_count: int = 0
-
-
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``status`` of a pod."""
-
-    phase: str = ''
-    init_container_statuses: tuple[Container, ...] | None = None
-    container_statuses: tuple[Container, ...] | None = None
-
-
-class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """As much of a pod as the protocol needs: thousands of these are held in memory."""
-
-    metadata: PodMeta
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
 
 
 class Report(NamedTuple):
@@ -119,7 +76,7 @@ class Ranks:
         self.changed_at: datetime.datetime | None = None
         """When any pod last came, went, or changed in what counts here."""
 
-    def put(self, pod: Pod, now: datetime.datetime) -> bool:
+    def put(self, pod: pods.Pod, now: datetime.datetime) -> bool:
         """A pod was observed, for the first time or changed; returns whether that counts here."""
         name, report = pod.metadata.name, _report(pod)
         known = self.reports.get(name)
@@ -132,7 +89,7 @@ class Ranks:
         self.changed_at = now
         return True
 
-    def drop(self, pod: Pod, now: datetime.datetime) -> None:
+    def drop(self, pod: pods.Pod, now: datetime.datetime) -> None:
         """A pod is gone."""
         known = self.reports.pop(pod.metadata.name, None)
         if known is not None:
@@ -154,8 +111,8 @@ class Ranks:
 
         A rank that has succeeded cannot announce another attempt, and nobody waits for it to.
         """
-        pods = self.attempts.total() + self.done.total()
-        if self.malformed or not pods or not pods == len(self.reporting) == expected:
+        said = self.attempts.total() + self.done.total()
+        if self.malformed or not said or not said == len(self.reporting) == expected:
             return None
         top = self.top
         agree = self.attempts or self.done
@@ -183,16 +140,14 @@ def _add(counter: 'Counter[int] | Counter[str]', key: int | str, sign: int) -> N
         del counts[key]
 
 
-def _report(pod: Pod) -> Report:
-    metadata, status = pod.metadata, pod.status
-    notes = metadata.annotations
-    containers = (status.init_container_statuses or ()) + (status.container_statuses or ())
+def _report(pod: pods.Pod) -> Report:
+    name, notes = pod.metadata.name, pod.annotations
     return Report(
-        rank=metadata.name if notes.completion_index is None else metadata.name.rpartition('-')[0],
-        phase=status.phase,
+        rank=name if notes.index is None else name.rpartition('-')[0],
+        phase=pod.status.phase,
         attempt=_attempt(notes.attempt),
         said=notes.attempt,
-        restarts=max([container.restart_count for container in containers], default=0),
+        restarts=max([container.restart_count for container in pod.containers], default=0),
     )
 
 

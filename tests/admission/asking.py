@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from jobset.admission import pods, reviews
 from jobset.api import features, validation
+from jobset.api.pods import Pod
 from jobset.core import placement
 
 GATES = features.FeatureGates()
@@ -48,18 +49,18 @@ async def nothing_exists(_: str, __: Sequence[str]) -> Mapping[str, validation.F
 class Standing:
     """Leaders that are where they are, and labels of nodes by name."""
 
-    def __init__(self, *standing: placement.Pod, nodes: Mapping[str, Mapping[str, str]] | None = None) -> None:
+    def __init__(self, *standing: Pod, nodes: Mapping[str, Mapping[str, str]] | None = None) -> None:
         self._pods = standing
         self._nodes = nodes or {}
 
-    async def find(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    async def find(self, follower: Pod, name: placement.LeaderName) -> Pod | placement.NoLeader:
         return await self.look(follower, name)
 
-    async def look(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    async def look(self, follower: Pod, name: placement.LeaderName) -> Pod | placement.NoLeader:
         candidates = [pod for pod in self._pods if placement.name_of(pod) == name]
         return placement.leader_of(follower, name, candidates)
 
-    def known(self, follower: placement.Pod, name: placement.LeaderName) -> placement.Pod | placement.NoLeader:
+    def known(self, follower: Pod, name: placement.LeaderName) -> Pod | placement.NoLeader:
         return placement.NoLeader('nobody has told us')
 
     def known_domain(self, node: str, topology: str) -> str | None:

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobset.api import features, jobs, keys, types
+from jobset.api import features, jobs, keys, pods, types
 from jobset.controller import manager, metrics, world
-from jobset.core import ranks
 from jobset.kube import requests
 from tests.controller import bench, plane
 from tests.core import build
@@ -35,10 +34,9 @@ class Watch:
         self._versions = itertools.count(10**6)
 
     def pod(self, rank: str, attempt: int | None, *, uid: str | None = None) -> None:
-        pod = msgspec.json.decode(msgspec.json.encode(manifest(rank, attempt, uid or self.uid)), type=ranks.Pod)
+        pod = msgspec.json.decode(msgspec.json.encode(manifest(rank, attempt, uid or self.uid)), type=pods.Pod)
         metadata = msgspec.structs.replace(pod.metadata, resource_version=str(next(self._versions)))
-        assert self.one.seen.pods is not None
-        self.one.seen.pods.observe(msgspec.structs.replace(pod, metadata=metadata))
+        self.one.seen.pods.cache.observe(msgspec.structs.replace(pod, metadata=metadata))
 
     def ready(self, job: str, pods: int) -> None:
         self.one.server.change('jobs', job, lambda obj: obj.update(status={'active': 2, 'ready': pods}))
@@ -120,11 +118,9 @@ async def test_pods_that_are_gone_are_forgotten() -> None:
     one = bench.Bench(gates=GATES)
     jobset = one.apply(part(1), **RESTARTING)
     Watch(one, jobset.metadata.uid).pod('js-a-0-0', 0)
-    pods = one.seen.pods
-    assert pods is not None
     one.keys.clear()
 
-    pods._store.replace({}, 10**7)
+    one.seen.pods.cache._store.replace({}, 10**7)
 
     assert one.keys == [bench.KEY]
     assert one.seen.pods_of(jobset).reports == {}
@@ -133,7 +129,7 @@ async def test_pods_that_are_gone_are_forgotten() -> None:
 def test_with_the_gate_off_no_pods_are_watched() -> None:
     one = bench.Bench()
 
-    assert one.seen.pods is None
+    assert not one.seen.pods.is_wanted
     assert requests.PODS not in [cache.resource for cache in one.seen.caches]
 
 

@@ -32,30 +32,32 @@ def seen(one: witness.Witness, job_uid: str = 'job') -> list[Cause]:
 
 @pytest.fixture
 def one() -> witness.Witness:
-    return bench.Bench().seen.witness
+    seen = bench.Bench().seen
+    seen.witness.begin()
+    return seen.witness
 
 
 def test_a_pod_that_vanishes_is_remembered(one: witness.Witness) -> None:
-    one.pods.observe(pod('job', 1, **PREEMPTED))
-    one.pods._store.remove(pod('job', 2, **PREEMPTED).metadata)
+    one._pods.cache.observe(pod('job', 1, **PREEMPTED))
+    one._pods.cache._store.remove(pod('job', 2, **PREEMPTED).metadata)
     assert seen(one) == [Cause.DISRUPTION]
-    assert len(one.pods) == 0
+    assert len(one._pods.cache) == 0
 
 
 def test_pods_that_are_well_are_not_held(one: witness.Witness) -> None:
-    one.pods.observe(pod('job', 1, phase='Running'))
-    assert (len(one.pods), seen(one)) == (0, [])
+    one._pods.cache.observe(pod('job', 1, phase='Running'))
+    assert (len(one._pods.cache), seen(one)) == (0, [])
 
 
 def test_a_pod_that_starts_after_all_is_forgiven(one: witness.Witness) -> None:
-    one.pods.observe(pod('job', 1, **WAITING))
+    one._pods.cache.observe(pod('job', 1, **WAITING))
     assert seen(one) == [Cause.START]
-    one.pods.observe(pod('job', 2, phase='Running'))
+    one._pods.cache.observe(pod('job', 2, phase='Running'))
     assert seen(one) == []
 
 
 def test_what_was_seen_is_forgotten_with_the_job(one: witness.Witness) -> None:
-    one.pods.observe(pod('job', 1, **PREEMPTED))
+    one._pods.cache.observe(pod('job', 1, **PREEMPTED))
     one.forget('job')
     assert seen(one) == []
 
@@ -63,7 +65,7 @@ def test_what_was_seen_is_forgotten_with_the_job(one: witness.Witness) -> None:
 def test_memory_is_bounded(one: witness.Witness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(witness, '_JOBS_AT_MOST', 3)
     for number in range(5):
-        one.pods.observe(pod(f'job-{number}', number + 1, uid=f'p{number}', **PREEMPTED))
+        one._pods.cache.observe(pod(f'job-{number}', number + 1, uid=f'p{number}', **PREEMPTED))
     assert [bool(seen(one, f'job-{number}')) for number in range(5)] == [False, False, True, True, True]
 
 
@@ -79,8 +81,8 @@ async def test_a_preempted_pod_that_is_gone_is_free() -> None:
     await one.passes.handle(bench.KEY)
     job = one.server.get('jobs', 'js-a-0')
     assert job is not None
-    one.seen.witness.pods.observe(pod(job['metadata']['uid'], 1, **PREEMPTED))
-    one.seen.witness.pods._store.remove(pod(job['metadata']['uid'], 2).metadata)
+    one.seen.pods.cache.observe(pod(job['metadata']['uid'], 1, **PREEMPTED))
+    one.seen.pods.cache._store.remove(pod(job['metadata']['uid'], 2).metadata)
     one.server.change('jobs', 'js-a-0', lambda obj: obj['status'].update(conditions=[build.failed()]))
     _look_at_jobs(one)
 
@@ -102,12 +104,12 @@ async def test_pods_are_watched_only_where_a_set_asks() -> None:
     one = bench.Bench()
     one.apply(build.part('a'))
     await one.passes.handle(bench.KEY)
-    assert not one.seen.witness._wanted.is_set()
+    assert not one.seen.pods.is_wanted
 
     asking_bench = bench.Bench()
     asking(asking_bench, archive_attempts='true')
     await asking_bench.passes.handle(bench.KEY)
-    assert asking_bench.seen.witness._wanted.is_set()
+    assert asking_bench.seen.pods.is_wanted
 
 
 async def test_remains_are_saved_before_anything_is_deleted_or_written() -> None:

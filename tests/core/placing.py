@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from jobset.api import keys
-from jobset.core import placement
+from jobset.api.pods import Pod
 
 RACK = 'rack'
 
@@ -70,9 +70,9 @@ def manifest(
     return {'apiVersion': 'v1', 'kind': 'Pod', 'metadata': metadata, 'spec': spec, 'status': status}
 
 
-def pod(name: str, **what: Any) -> placement.Pod:
+def pod(name: str, **what: Any) -> Pod:
     """The same as it is observed."""
-    return msgspec.convert(manifest(name, **what), placement.Pod)
+    return msgspec.convert(manifest(name, **what), Pod)
 
 
 UNSCHEDULABLE = {

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobset.api import features, jobs, keys, types
+from jobset.api.pods import Pod
 from jobset.core import plan, ranks, reconcile
 from tests.core import build
 
@@ -25,7 +26,7 @@ def pod(
     suffix: str = 'abcde',
     indexed: bool = True,
     jobset_uid: str = 'js-uid',
-) -> ranks.Pod:
+) -> Pod:
     """A pod of a rank, as ``js-a-0-1``."""
     annotations = {} if attempt is None else {keys.IN_PLACE_RESTART_ATTEMPT: str(attempt)}
     if indexed:
@@ -44,10 +45,10 @@ def pod(
             'containerStatuses': [{'name': 'c', 'restartCount': count} for count in others],
         },
     }
-    return msgspec.json.decode(msgspec.json.encode(manifest), type=ranks.Pod)
+    return msgspec.json.decode(msgspec.json.encode(manifest), type=Pod)
 
 
-def crew(*pods: ranks.Pod, seconds: float = 0) -> ranks.Ranks:
+def crew(*pods: Pod, seconds: float = 0) -> ranks.Ranks:
     """These pods, last changed so many seconds after the start."""
     made = ranks.Ranks()
     for each in pods:
@@ -55,7 +56,7 @@ def crew(*pods: ranks.Pod, seconds: float = 0) -> ranks.Ranks:
     return made
 
 
-def all_in(*attempts: int | str | None) -> list[ranks.Pod]:
+def all_in(*attempts: int | str | None) -> list[Pod]:
     """Four pods, two for each of two Jobs, that announce these attempts."""
     return [pod(rank, attempt) for rank, attempt in zip(TWO_BY_TWO, attempts, strict=True)]
 
@@ -184,7 +185,7 @@ def told(made: plan.Plan, stored: types.JobSet) -> tuple[int | None, int | None]
 )
 def test_answers(
     stored: tuple[int | None, int | None],
-    pods: list[ranks.Pod],
+    pods: list[Pod],
     expected: tuple[int | None, int | None],
 ) -> None:
     of = jobset(previous=stored[0], current=stored[1])
@@ -248,7 +249,7 @@ def test_other_strategies_are_left_alone() -> None:
         ),
     ],
 )
-def test_max_restarts(settings: build.Manifest, pods: list[ranks.Pod], fails: bool) -> None:
+def test_max_restarts(settings: build.Manifest, pods: list[Pod], fails: bool) -> None:
     of = jobset(**settings)
 
     made = answer(of, crew(*pods, seconds=99))
@@ -380,7 +381,7 @@ def waiting(attempt: int, names: str) -> str:
     ],
 )
 def test_ranks_that_are_waited_for_too_long_are_named(
-    of: types.JobSet, pods: list[ranks.Pod], relatives: tuple[jobs.Job, ...], text: str
+    of: types.JobSet, pods: list[Pod], relatives: tuple[jobs.Job, ...], text: str
 ) -> None:
     seen = crew(*pods, seconds=500)
 
@@ -524,9 +525,9 @@ def seen_of(made: ranks.Ranks) -> dict[str, object]:
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(['put', 'drop']), _PODS), max_size=20))
-def test_ranks_equal_those_made_afresh_of_the_same_pods(changes: list[tuple[str, ranks.Pod]]) -> None:
+def test_ranks_equal_those_made_afresh_of_the_same_pods(changes: list[tuple[str, Pod]]) -> None:
     made = ranks.Ranks()
-    here: dict[str, ranks.Pod] = {}
+    here: dict[str, Pod] = {}
     for change, each in changes:
         if change == 'put':
             before = seen_of(crew(*here.values()))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobset.api import features, types
+from jobset.api import features, pods, types
 from jobset.core import conditions, ranks, reconcile
 from tests.core import agents, build, test_inplace
 
@@ -34,7 +34,7 @@ class Pod:
     seen: int = 0
     """How much of the history of the status its agent knows."""
 
-    def shown(self) -> ranks.Pod:
+    def shown(self) -> pods.Pod:
         """As the API server shows it."""
         return test_inplace.pod(
             self.rank, self.announced, phase=self.phase, restarts=(self.restarts,), suffix=f'p{self.number}'
@@ -66,7 +66,7 @@ class Round:
         self.history = [agents.Numbers()]
         self.status = types.Status()
         self.pods: dict[str, Pod] = {}
-        self.news: list[tuple[ranks.Pod | None, ranks.Pod | None]] = []
+        self.news: list[tuple[pods.Pod | None, pods.Pod | None]] = []
         """What watches have not told the controller yet."""
 
         self.crew = ranks.Ranks()

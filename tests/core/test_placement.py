@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from jobset.api import keys
+from jobset.api.pods import Pod
 from jobset.core import placement
 from tests.core.placing import UNSCHEDULABLE, manifest, pod
 
@@ -52,7 +53,7 @@ def lacks(count: int) -> str:
         ),
     ],
 )
-def test_leader(candidates: list[placement.Pod], found: placement.Pod | placement.NoLeader) -> None:
+def test_leader(candidates: list[Pod], found: Pod | placement.NoLeader) -> None:
     assert placement.leader_of(FOLLOWER, NAME, candidates) == found
 
 
@@ -73,7 +74,7 @@ def test_a_follower_that_nobody_owns_has_no_leader() -> None:
         ),
     ],
 )
-def test_why_a_leader_has_no_node(leader: placement.Pod, reason: str | None) -> None:
+def test_why_a_leader_has_no_node(leader: Pod, reason: str | None) -> None:
     assert placement.unplaceable(leader) == reason
 
 
@@ -144,7 +145,7 @@ WRONG = pod('js-a-0-2-x', index=2, rack='r2')
         pytest.param([pod('js-a-0-0-x', node='gone')], placement.NOTHING, id='nobody follows: nothing to know'),
     ],
 )
-def test_verdict(pods: list[placement.Pod], verdict: placement.Verdict) -> None:
+def test_verdict(pods: list[Pod], verdict: placement.Verdict) -> None:
     assert placement.judge(pods, NODES) == verdict
 
 
@@ -183,5 +184,5 @@ def test_a_pod_with_nothing_is_nobodys() -> None:
     bare = manifest('x-y-0-z', topology=None, index=None, owner=None)
     for part in ('labels', 'annotations', 'ownerReferences'):
         bare['metadata'][part] = None
-    seen = msgspec.convert(bare, placement.Pod)
+    seen = msgspec.convert(bare, Pod)
     assert (seen.topology, seen.is_leader, seen.owner_uid) == (None, False, None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from jobset.api.pods import Pod
 from jobset.core import placement
 from tests.core.placing import RACK, pod
 
@@ -31,7 +32,7 @@ class Seen:
     phase: str = 'Pending'
     ending: bool = False
 
-    def observed(self) -> placement.Pod:
+    def observed(self) -> Pod:
         return pod(
             self.name,
             index=self.index,
@@ -53,7 +54,7 @@ class World:
     racks: int
     kills: int
     pods: dict[str, Seen] = field(default_factory=dict)
-    history: dict[int, list[list[placement.Pod]]] = field(default_factory=lambda: defaultdict(lambda: [[]]))
+    history: dict[int, list[list[Pod]]] = field(default_factory=lambda: defaultdict(lambda: [[]]))
     cache: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     """How much of the history the repair has heard of."""
 
@@ -156,7 +157,7 @@ class World:
         )
 
 
-def _leaders(pods: list[placement.Pod]) -> list[placement.Pod]:
+def _leaders(pods: list[Pod]) -> list[Pod]:
     return [one for one in pods if one.is_leader]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from jobset.api import keys, meta
+from jobset.api import meta, pods
 
 GROUP: Final = 'scheduling.k8s.io'
 
@@ -91,62 +91,6 @@ class PodGroup(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=Fal
         return next((one for one in self.status.conditions or () if one.type in types), None)
 
 
-class PodLabels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The labels that say where a pod belongs."""
-
-    jobset_uid: str = msgspec.field(default='', name=keys.JOBSET_UID)
-    pod_group: str = msgspec.field(default='', name=keys.POD_GROUP)
-
-
-class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``metadata`` of a pod."""
-
-    labels: PodLabels = msgspec.field(default_factory=PodLabels)
-    deletion_timestamp: str | None = None
-
-
-class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``spec`` of a pod."""
-
-    node_name: str = ''
-
-
-class PodStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """``status`` of a pod."""
-
-    phase: str = ''
-    conditions: tuple[meta.Condition, ...] | None = None
-
-
-class Pod(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
-    """A pod of a group."""
-
-    metadata: PodMeta
-    spec: PodSpec = msgspec.field(default_factory=PodSpec)
-    status: PodStatus = msgspec.field(default_factory=PodStatus)
-
-    @property
-    def counts(self) -> bool:
-        """Whether the group can count on it."""
-        return self.metadata.deletion_timestamp is None and self.status.phase not in ('Succeeded', 'Failed')
-
-    @property
-    def refusal(self) -> str:
-        """Why it has no node, in the scheduler's words; empty where nothing was said."""
-        for one in self.status.conditions or ():
-            if one.type == 'PodScheduled' and one.status == 'False':
-                return one.message
-        return ''
-
-    @property
-    def disruption(self) -> str:
-        """Who took its node away, in that one's words; empty where nobody did."""
-        for one in self.status.conditions or ():
-            if one.type == 'DisruptionTarget' and one.status == 'True':
-                return one.message or one.reason
-        return ''
-
-
 @dataclass(slots=True)
 class PodTally:
     """The pods of one group that count."""
@@ -164,17 +108,29 @@ class PodTally:
         """Pods without a node."""
         return self.exist - self.bound
 
-    def count(self, pod: Pod, sign: int) -> None:
+    def count(self, pod: pods.Pod, sign: int) -> None:
         """Take a pod in, or with ``sign=-1`` out."""
-        if not pod.counts:
+        if not pod.stands:
             return
         self.exist += sign
         if pod.spec.node_name:
             self.bound += sign
-        elif refusal := pod.refusal:
-            self.said[refusal] += sign
-            if not self.said[refusal]:
-                del self.said[refusal]
+        elif said := refusal(pod):
+            self.said[said] += sign
+            if not self.said[said]:
+                del self.said[said]
+
+
+def refusal(pod: pods.Pod) -> str:
+    """Why a pod has no node, in the scheduler's words; empty where nothing was said."""
+    said = pod.unscheduled
+    return '' if said is None else said.message
+
+
+def disruption(pod: pods.Pod) -> str:
+    """Who took a pod's node away, in that one's words; empty where nobody did."""
+    said = pod.disruption
+    return '' if said is None else said.message or said.reason
 
 
 class State(enum.Enum):
