@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from jobset.api import features, gangs, jobs, types
-from jobset.controller import executor, looking, metrics, patterns, world
+from jobset.controller import executor, failing, looking, metrics, patterns, world
 from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
 from jobset.core.groups import decisions, explaining, observed
 from jobset.kube import backoff, errors
@@ -102,7 +102,7 @@ class Passes:
         careful = self._failures(key) > 0 or key in self._held
         try:
             await self._writer.carry_out(jobset, wanted, now, careful=careful)
-        except executor.CreationFailedError as error:
+        except failing.CreationFailedError as error:
             if not error.is_outage:
                 self._hold(key)
             raise

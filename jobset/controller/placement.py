@@ -17,14 +17,11 @@ import msgspec
 
 from jobset.api import keys, meta, types
 from jobset.api.pods import Pod
-from jobset.controller import podcache
+from jobset.controller import fanout, podcache
 from jobset.core import conditions, placement
 from jobset.kube import client, errors, index, informer, requests, times, workqueue
 
 logger = logging.getLogger(__name__)
-
-CONCURRENT_WRITES: Final = 50
-"""Requests under way at once for one Job, as many as the Go controller allows itself."""
 
 WORKERS: Final = 4
 """Jobs that are repaired at the same time."""
@@ -121,13 +118,8 @@ class Repairs:
         return {node: found.metadata.labels}
 
     async def _delete(self, pods: tuple[Pod, ...]) -> None:
-        for start in range(0, len(pods), CONCURRENT_WRITES):
-            batch = pods[start : start + CONCURRENT_WRITES]
-            # Not a task group: before Python 3.11.5 it forgets that its own task was cancelled when children fail then.
-            ends = await asyncio.gather(*(self._delete_one(pod) for pod in batch), return_exceptions=True)
-            for end in ends:
-                if end is not None:
-                    raise end
+        for failure in await fanout.fan_out(pods, self._delete_one, give_up=True):
+            raise failure
 
     async def _delete_one(self, pod: Pod) -> None:
         namespace, name = pod.metadata.ref

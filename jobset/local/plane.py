@@ -17,7 +17,7 @@ from jobset.local.admission import calling, dispatch, jobsets
 from jobset.local.controllers import defaults
 from jobset.local.patches import fields
 from jobset.local.schemas import documents
-from jobset.local.server import logs, planes, watching
+from jobset.local.server import feeds, logs, planes
 from jobset.local.server.direct import Direct
 from jobset.local.server.server import Server
 from jobset.local.store import storage
@@ -58,7 +58,7 @@ async def serving(
     now: clock.Now = clock.wall,
     gates: features.FeatureGates = GATES,
     log_source: logs.LogSource | None = None,
-    watches: watching.Watching | None = None,
+    watches: feeds.Watching | None = None,
     ownership: planes.Ownership = fields,
 ) -> AsyncIterator[Plane]:
     """A server of the objects in ``store`` for the length of the block; its webhooks of JobSets are in this process.
@@ -78,7 +78,7 @@ async def serving(
             admission=dispatcher,
             log_source=log_source,
             openapi=lambda: documents.served(server.registry.kinds),
-            watch_settings=watches or watching.Watching(),
+            watch_settings=watches or feeds.Watching(),
             ownership=ownership,
         )
         reached.server = carrier = Direct(server)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from jobset.api import types
-from jobset.controller import executor
+from jobset.controller import failing, fanout
 from jobset.core import children, plan
 from jobset.kube import errors, workqueue
 from tests.controller import bench
@@ -104,7 +104,7 @@ async def test_failure_ends_the_pass_with_status_and_story_unwritten(refused: st
     wanted = everything(one, jobset)
     one.line.refuse = bench.failing(refused, bench.server_error)
 
-    with pytest.raises(executor.PassFailedError, match='500 InternalError: etcd is away'):
+    with pytest.raises(failing.PassFailedError, match='500 InternalError: etcd is away'):
         await carry_out(one, jobset, wanted)
 
     assert one.line.told()[-1] == last
@@ -118,7 +118,7 @@ async def test_conflict_does_not_prove_that_a_job_is_gone() -> None:
     old = plan.JobRef('old', one.add('jobs', 'old', owner=jobset.metadata.uid))
     one.line.refuse = bench.failing('DELETE jobs', bench.conflict)
 
-    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+    with pytest.raises(failing.PassFailedError, match='409 Conflict'):
         await carry_out(one, jobset, plan.Plan(delete=(old,)))
 
 
@@ -130,7 +130,7 @@ async def test_all_deletions_are_tried_and_what_failed_is_told_together() -> Non
         bench.server_error(str(request)) if bench.summary(request) in {'DELETE jobs j-0', 'DELETE jobs j-2'} else None
     )
 
-    with pytest.raises(executor.PassFailedError) as failed:
+    with pytest.raises(failing.PassFailedError) as failed:
         await carry_out(one, jobset, plan.Plan(delete=refs, status=STATUS))
 
     assert str(failed.value).count('etcd is away') == 2
@@ -168,7 +168,7 @@ async def test_job_that_took_the_name_since_is_left_alone(write: Callable[[plan.
     before = job(one, 'js-a-0')
 
     # A refused patch may fail the pass: the next one decides from newer facts. What counts is that nothing is touched.
-    with contextlib.suppress(executor.PassFailedError):
+    with contextlib.suppress(failing.PassFailedError):
         await carry_out(one, jobset, write(plan.JobRef('js-a-0', 'uid-of-the-one-before')))
 
     assert job(one, 'js-a-0') == before
@@ -190,7 +190,7 @@ async def test_careful_pass_ends_at_the_first_claim_that_is_refused() -> None:
     jobset = one.apply(build.part('a'))
     one.line.refuse = bench.failing('POST persistentvolumeclaims', bench.forbidden)
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(claims=(named('a-js'), named('b-js'))), careful=True)
 
     assert one.line.told() == ['POST persistentvolumeclaims a-js']
@@ -201,7 +201,7 @@ async def test_row_93_refused_template_is_told_with_the_words_of_the_server() ->
     jobset = one.apply(build.part('a', 2))
     one.line.refuse = bench.failing('POST jobs', bench.invalid)
 
-    with pytest.raises(executor.PassFailedError, match=r'422 Invalid: spec\.completions: Required value'):
+    with pytest.raises(failing.PassFailedError, match=r'422 Invalid: spec\.completions: Required value'):
         await carry_out(one, jobset, plan.Plan(create=some(2), status=STATUS))
 
     (event,) = one.events
@@ -215,7 +215,7 @@ async def test_careful_pass_tries_one_creation_and_stops_at_its_failure() -> Non
     jobset = one.apply(build.part('a', 500))
     one.line.refuse = bench.failing('POST jobs', bench.forbidden)
 
-    with pytest.raises(executor.PassFailedError, match='exceeded quota'):
+    with pytest.raises(failing.PassFailedError, match='exceeded quota'):
         await carry_out(one, jobset, plan.Plan(create=some(500)), careful=True)
 
     assert one.line.told() == ['POST jobs js-a-0']
@@ -236,7 +236,7 @@ async def test_first_pass_sends_few_requests_into_a_wall() -> None:
     jobset = one.apply(build.part('a', 500))
     one.line.refuse = bench.failing('POST jobs', bench.invalid)
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(create=some(500)))
 
     assert one.line.told() == ['POST jobs js-a-0']
@@ -249,7 +249,7 @@ async def test_longest_wait_that_the_server_asked_for_is_kept() -> None:
     waits = iter((2.0, 30.0, 5.0))
     one.line.refuse = lambda request: bench.too_many(next(waits))(str(request))
 
-    with pytest.raises(executor.PassFailedError) as failed:
+    with pytest.raises(failing.PassFailedError) as failed:
         await carry_out(one, jobset, plan.Plan(delete=refs))
 
     assert failed.value.retry_after == 30
@@ -260,7 +260,7 @@ async def test_status_is_not_written_over_a_newer_one() -> None:
     jobset = one.apply(build.part('a'))
     one.server.change('jobsets', 'js', lambda obj: obj['metadata'].update(labels={'new': 'yes'}))
 
-    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+    with pytest.raises(failing.PassFailedError, match='409 Conflict'):
         await carry_out(one, jobset, plan.Plan(status=STATUS, events=(EVENT,)))
 
     assert 'status' not in one.stored()
@@ -273,7 +273,7 @@ async def test_status_is_not_written_to_a_jobset_that_took_the_name_since() -> N
     one.server.release('jobsets', 'js')
     one.server.create('jobsets', {'metadata': {'name': 'js'}, 'spec': {}}, manager='user')
 
-    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+    with pytest.raises(failing.PassFailedError, match='409 Conflict'):
         await carry_out(one, jobset, plan.Plan(status=STATUS))
 
     assert 'status' not in one.stored()
@@ -335,7 +335,7 @@ async def test_failing_service_keeps_jobs_from_being_made() -> None:
     jobset = one.apply(build.part('a'))
     one.line.refuse = bench.failing('POST services', bench.forbidden)
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(service=named('js'), claims=(named('data-js'),), create=(A0,)))
 
     assert one.line.told() == ['POST services js']
@@ -361,7 +361,7 @@ async def test_claims_go_on_after_a_failure_and_jobs_do_not() -> None:
     one.line.refuse = bench.failing('POST persistentvolumeclaims bad-js', bench.invalid)
     wanted = plan.Plan(claims=(named('bad-js'), named('there-js'), named('good-js')), create=(A0,), status=STATUS)
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, wanted)
 
     assert one.line.told() == [f'POST persistentvolumeclaims {name}-js' for name in ('bad', 'there', 'good')]
@@ -375,7 +375,7 @@ async def test_jobset_that_changed_its_uid_is_not_deleted() -> None:
     one.server.release('jobsets', 'js')
     one.server.create('jobsets', {'metadata': {'name': 'js'}, 'spec': {}}, manager='user')
 
-    with pytest.raises(executor.PassFailedError, match='409 Conflict'):
+    with pytest.raises(failing.PassFailedError, match='409 Conflict'):
         await carry_out(one, jobset, plan.Plan(delete_jobset=True))
 
     assert 'deletionTimestamp' not in one.stored()['metadata']
@@ -410,7 +410,7 @@ async def test_an_end_at_the_moment_of_the_loss_is_an_end(ticks: int) -> None:
 
     async def handle(_: str) -> None:
         lost.set()
-        await executor._fan_out((1, 2, 3), write, give_up=True)
+        await fanout.fan_out((1, 2, 3), write, give_up=True)
 
     queue.add('js')
     work = asyncio.create_task(queue.run(handle, workers=1))

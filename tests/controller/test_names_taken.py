@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from jobset.api import types
-from jobset.controller import executor
+from jobset.controller import failing
 from jobset.core import children, plan
 from jobset.kube import errors
 from tests.controller import bench
@@ -58,7 +58,7 @@ async def test_foreign_job_is_named_in_condition_and_event_and_never_touched(own
     one.add('jobs', 'js-a-1', owner=owner)
     before = job(one, 'js-a-1')
 
-    with pytest.raises(executor.PassFailedError, match='Job js-a-1 exists and belongs to somebody else'):
+    with pytest.raises(failing.PassFailedError, match='Job js-a-1 exists and belongs to somebody else'):
         await carry_out(one, jobset, plan.Plan(create=some(3), status=STATUS, events=(EVENT,)))
 
     found = one.condition('NameConflict')
@@ -78,7 +78,7 @@ async def _in_conflict(one: bench.Bench, count: int) -> types.JobSet:
     jobset = one.apply(build.part('a', 4))
     for index in range(count):
         one.add('jobs', f'js-a-{index}')
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(create=some(4)))
     one.line.heard.clear()
     return one.look()
@@ -89,7 +89,7 @@ async def test_of_names_that_are_known_to_be_taken_one_is_tried() -> None:
     jobset = await _in_conflict(one, 3)
     before = one.stored()
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(create=some(3)), careful=True)
 
     assert one.line.told() == ['POST jobs js-a-0']
@@ -101,7 +101,7 @@ async def test_all_are_tried_again_once_the_first_of_them_is_free() -> None:
     jobset = await _in_conflict(one, 3)
     one.server.release('jobs', 'js-a-0')
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(create=some(3)), careful=True)
 
     assert one.line.told() == [
@@ -126,7 +126,7 @@ async def test_foreign_job_that_goes_while_we_look_is_no_conflict() -> None:
 
     one.line.before = vanish
 
-    with pytest.raises(executor.PassFailedError, match='404 NotFound'):
+    with pytest.raises(failing.PassFailedError, match='404 NotFound'):
         await carry_out(one, jobset, plan.Plan(create=(A0,), status=STATUS))
 
     assert one.condition('NameConflict') is None
@@ -149,7 +149,7 @@ async def test_row_71_unreadable_job_in_the_way_is_neither_ours_nor_foreign(
     one.add('jobs', 'js-a-0', owner=jobset.metadata.uid)
     one.line.refuse = bench.failing('GET jobs', error)
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await carry_out(one, jobset, plan.Plan(create=(A0,), status=STATUS))
 
     assert one.condition('NameConflict') is None

@@ -10,7 +10,7 @@ import pytest
 
 from jobset import re2
 from jobset.api import jobs, keys
-from jobset.controller import executor, passes
+from jobset.controller import failing, passes
 from jobset.core import plan
 from jobset.kube import errors, workqueue
 from tests.controller import bench, plane
@@ -144,7 +144,7 @@ async def test_row_39_failed_status_write_is_tried_again(error: Any) -> None:
     await queue.run(one.passes.handle, workers=2)
 
     assert one.line.told() == ['POST jobs js-a-0', 'PUT jobsets js status', 'PUT jobsets js status']
-    assert [type(failure) for failure in failures] == [executor.PassFailedError]
+    assert [type(failure) for failure in failures] == [failing.PassFailedError]
     counters = {'name': 'a', 'ready': 0, 'succeeded': 0, 'failed': 0, 'active': 0, 'suspended': 0}
     assert one.stored()['status'] == {'restarts': 0, 'replicatedJobsStatus': [counters]}
 
@@ -157,7 +157,7 @@ async def test_end_is_counted_once_it_is_stored() -> None:
     one.line.refuse = bench.failing('PUT jobsets', bench.server_error, times=1)
     ends = {'jobset_name': 'js', 'namespace': 'default'}
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await one.passes.handle(bench.KEY)
     before = plane.sample(one.measured, 'jobset_completed_total', **ends)
     for _ in range(2):
@@ -189,7 +189,7 @@ async def test_trouble_makes_the_next_pass_careful() -> None:
     one.line.refuse = bench.failing('POST jobs', bench.forbidden)
     one.failures = 1
 
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await one.passes.handle(bench.KEY)
 
     assert one.line.told() == ['POST jobs js-a-0']
@@ -199,7 +199,7 @@ async def test_clear_conflict_is_told_as_over() -> None:
     one = bench.Bench()
     one.apply(build.part('a'))
     one.add('jobs', 'js-a-0')
-    with pytest.raises(executor.PassFailedError):
+    with pytest.raises(failing.PassFailedError):
         await one.passes.handle(bench.KEY)
     one.server.release('jobs', 'js-a-0')
 
@@ -216,7 +216,7 @@ async def test_clear_conflict_is_told_as_over() -> None:
 @pytest.mark.parametrize(
     ('error', 'traced'),
     [
-        pytest.param(executor.PassFailedError([]), False, id='the server refused'),
+        pytest.param(failing.PassFailedError([]), False, id='the server refused'),
         pytest.param(errors.NotLeading('no'), False, id='leadership lost'),
         pytest.param(KeyError('a'), True, id='a defect of ours'),
     ],
@@ -236,7 +236,7 @@ async def test_refused_creations_wait_whatever_else_changes() -> None:
         one.time.advance(one.time.seconds + pause)
         try:
             again.append(await one.passes.handle(bench.KEY))
-        except executor.CreationFailedError:
+        except failing.CreationFailedError:
             again.append(-1)
 
     # The first refusal holds for 0.1 s, the second for 0.3 s.
@@ -248,7 +248,7 @@ async def test_held_creations_are_tried_at_once_after_an_outage() -> None:
     one = bench.Bench()
     one.apply(build.part('a'))
     one.line.refuse = bench.failing('POST jobs', lambda where: errors.Unreachable('refused', where=where, sent=False))
-    with pytest.raises(executor.CreationFailedError) as failed:
+    with pytest.raises(failing.CreationFailedError) as failed:
         await one.passes.handle(bench.KEY)
     one.line.refuse = lambda request: None
 

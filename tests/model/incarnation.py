@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from jobset.api import features, types
-from jobset.controller import executor, metrics, passes, world
+from jobset.controller import executor, failing, metrics, passes, world
 from jobset.core import family, plan
 from jobset.kube import client, errors, transport
 from tests.model import api, clock, wire
@@ -119,7 +119,7 @@ class Incarnation:
         self.alarms.pop(key, None)
         try:
             again = await self._passes.handle(key)
-        except (executor.PassFailedError, errors.ApiError) as error:
+        except (failing.PassFailedError, errors.ApiError) as error:
             failures = self.failures[key] = self.failures.get(key, 0) + 1
             self.stopped[key] = error
             base, factor, cap = _PAUSE

@@ -97,7 +97,7 @@ class Changes(Pieces):
 
     async def follow(self, listener: client.Listener) -> None:
         """Tells the changes from now on, until the watch ends."""
-        await self._watch.follow(listener)
+        await self._watch.tell(listener)
 
 
 async def _generator(stream: answers.Stream) -> AsyncGenerator[bytes, None]:

@@ -13,6 +13,7 @@ from jobset.local.server import (
     definitions,
     deleting,
     documents,
+    feeds,
     logs,
     namespaces,
     patching,
@@ -59,7 +60,7 @@ class Server:
         openapi: documents.Documents | None = None,
         ownership: planes.Ownership = fields,
         patching_by: planes.Patching = patches,
-        watch_settings: watching.Watching | None = None,
+        watch_settings: feeds.Watching | None = None,
     ) -> None:
         self.store = store
         self.registry = registry.Registry(kinds)
@@ -78,7 +79,7 @@ class Server:
         custom = definitions.Definitions(plane)
         self._gate = namespaces.Gate(plane)
         self._reader = reading.Reader(plane)
-        self._watcher = watching.Watcher(plane, watch_settings or watching.Watching())
+        self._watcher = watching.Watcher(plane, watch_settings or feeds.Watching())
         self._creator = creating.Creator(plane, self._gate, custom)
         self._updater = updating.Updater(plane, custom)
         self._patcher = patching.Patcher(plane, self._creator, self._updater)

@@ -35,7 +35,7 @@ from jobset.local import plane
 from jobset.local.jobs import controller as jobs
 from jobset.local.patches import fields
 from jobset.local.scheduling import scheduler
-from jobset.local.server import planes, untracked, watching
+from jobset.local.server import feeds, planes, untracked
 from jobset.local.simulated import kubelet, nodes, outages, outcomes
 from jobset.local.store import storage
 
@@ -55,7 +55,7 @@ def serving(
         store,
         now=clock.now,
         gates=gates,
-        watches=watching.Watching(bookmark_seconds=1e9, timeout_seconds=1e9),
+        watches=feeds.Watching(bookmark_seconds=1e9, timeout_seconds=1e9),
         ownership=ownership,
     )
 

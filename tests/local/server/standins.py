@@ -11,7 +11,7 @@ from jobset.local.objects import Object
 from jobset.local.problems import Cause, Problem
 from jobset.local.schemas import Node, Schema
 from jobset.local.schemas.nodes import ANYTHING
-from jobset.local.server import planes, watching
+from jobset.local.server import feeds, planes
 from jobset.local.server.answers import Answer, Call, Stream
 from jobset.local.server.server import Server
 from jobset.local.store import storage
@@ -155,7 +155,7 @@ def server(
     store: storage.Store | None = None,
     now: planes.Now | None = None,
     admission: planes.Admission | None = None,
-    settings: watching.Watching | None = None,
+    settings: feeds.Watching | None = None,
     kinds: Sequence[resources.Kind] = KINDS,
     **options: Any,
 ) -> Server:
@@ -170,7 +170,7 @@ def server(
         admission=admission,
         ownership=Ownership(),
         patching_by=Patches(),
-        watch_settings=settings or watching.Watching(),
+        watch_settings=settings or feeds.Watching(),
         **options,
     )
 

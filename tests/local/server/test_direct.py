@@ -9,7 +9,7 @@ import pytest
 
 from jobset.api import meta
 from jobset.kube import client, errors, informer, requests
-from jobset.local.server import watching
+from jobset.local.server import feeds
 from jobset.local.server.direct import Direct
 from jobset.local.server.server import Server
 from tests.kube import virtual
@@ -167,7 +167,7 @@ async def test_an_informer_gets_over_a_lost_history(server: Server) -> None:
 
 @virtual.timed
 async def test_bookmarks_keep_an_informer_alive() -> None:
-    server = standins.server(settings=watching.Watching(bookmark_seconds=60))
+    server = standins.server(settings=feeds.Watching(bookmark_seconds=60))
     follower = follow(server)
     task = asyncio.create_task(follower.run())
     await follower.synced()

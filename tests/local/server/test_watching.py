@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobset.local.server import watching
+from jobset.local.server import feeds
 from tests.kube import virtual
 from tests.local.server import standins
 from tests.local.server.standins import Caller, configmap, pod
@@ -173,7 +173,7 @@ async def test_metadata_alone(call: Caller) -> None:
 
 
 async def test_a_slow_reader_is_cut_off_and_holds_nothing(call: Caller) -> None:
-    call = Caller(standins.server(settings=watching.Watching(max_waiting=3)))
+    call = Caller(standins.server(settings=feeds.Watching(max_waiting=3)))
     watch = await call.watch(f'{MAPS}?watch=1&resourceVersion=1')
     for name in ('a', 'b', 'c', 'd'):
         await call('POST', MAPS, configmap(name))
@@ -200,7 +200,7 @@ async def test_a_server_that_closes_ends_its_watches(call: Caller) -> None:
 
 
 async def test_a_long_list_comes_in_pieces() -> None:
-    call = Caller(standins.server(settings=watching.Watching(piece_bytes=2000)))
+    call = Caller(standins.server(settings=feeds.Watching(piece_bytes=2000)))
     for n in range(20):
         await call('POST', MAPS, configmap(f'm{n:02}', x='x' * 300))
     watch = await call.watch(f'{MAPS}?watch=1')
@@ -212,7 +212,7 @@ async def test_a_long_list_comes_in_pieces() -> None:
 
 @virtual.timed
 async def test_bookmarks_come_in_time_and_at_the_end() -> None:
-    call = Caller(standins.server(settings=watching.Watching(bookmark_seconds=60)))
+    call = Caller(standins.server(settings=feeds.Watching(bookmark_seconds=60)))
     watch = await call.watch(f'{MAPS}?watch=1&resourceVersion=2&allowWatchBookmarks=true&timeoutSeconds=150')
     found = []
     while True:
@@ -243,7 +243,7 @@ async def test_a_watch_without_bookmarks_just_ends() -> None:
 
 @virtual.timed
 async def test_a_watch_without_a_time_ends_some_day() -> None:
-    call = Caller(standins.server(settings=watching.Watching(timeout_seconds=1000)))
+    call = Caller(standins.server(settings=feeds.Watching(timeout_seconds=1000)))
     watch = await call.watch(f'{MAPS}?watch=1&resourceVersion=2')
 
     assert await anext(watch.stream.pieces, b'') == b''
