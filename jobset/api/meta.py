@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     Strings = tuple[str, ...]
     Owners = tuple['OwnerReference', ...]
 else:
-    # A client may write null where a map or a list is meant. Decoding accepts it and ObjectMeta makes it empty, so that
+    # A client may write null where a map or a list is meant. Decoding accepts it and Common makes it empty, so that
     # no reader has to think of it; for readers the type is the plain one.
     StringMap = dict[str, str] | None
     Strings = tuple[str, ...] | None
@@ -65,11 +65,9 @@ class Identity(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='came
         return int(self.resource_version or 0)
 
 
-class ObjectMeta(Identity, frozen=True, gc=False, kw_only=True, rename='camel', omit_defaults=True):
-    """``metadata`` of an object as read from the server; what is absent is empty. Times are RFC 3339 text."""
+class Common(Identity, frozen=True, gc=False, kw_only=True, rename='camel', omit_defaults=True):
+    """What of ``metadata`` nearly everybody reads; what is absent or null is empty. Times are RFC 3339 text."""
 
-    generate_name: str = ''
-    generation: int = 0
     labels: StringMap = msgspec.field(default_factory=dict)
     annotations: StringMap = msgspec.field(default_factory=dict)
     creation_timestamp: str | None = None
@@ -98,9 +96,21 @@ class ObjectMeta(Identity, frozen=True, gc=False, kw_only=True, rename='camel', 
             msgspec.structs.force_setattr(self, 'finalizers', ())
 
     @property
+    def is_deleting(self) -> bool:
+        """Whether the object has been asked to go."""
+        return self.deletion_timestamp is not None
+
+    @property
     def controller(self) -> OwnerReference | None:
         """The one owner that manages the object."""
         return next((owner for owner in self.owner_references if owner.controller), None)
+
+
+class ObjectMeta(Common, frozen=True, gc=False, kw_only=True, rename='camel', omit_defaults=True):
+    """``metadata`` of an object as read from the server."""
+
+    generate_name: str = ''
+    generation: int = 0
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):

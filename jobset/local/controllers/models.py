@@ -1,62 +1,10 @@
 """What the controllers here read of objects. Nothing else of them is decoded."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from jobset.api import meta
-
-if TYPE_CHECKING:
-    StringMap = dict[str, str]
-    Strings = tuple[str, ...]
-    Owners = tuple[meta.OwnerReference, ...]
-else:
-    # A client may write null where a map or a list is meant; __post_init__ makes it empty.
-    StringMap = dict[str, str] | None
-    Strings = tuple[str, ...] | None
-    Owners = tuple[meta.OwnerReference, ...] | None
-
-
-class Metadata(meta.Identity, frozen=True, gc=False, kw_only=True, rename='camel'):
-    """Metadata without what nobody here reads."""
-
-    creation_timestamp: str | None = None
-    deletion_timestamp: str | None = None
-    labels: StringMap = msgspec.field(default_factory=dict)
-    annotations: StringMap = msgspec.field(default_factory=dict)
-    owner_references: Owners = ()
-    finalizers: Strings = ()
-
-    def __post_init__(self) -> None:
-        null: object = None
-        if (
-            self.labels is not null
-            and self.annotations is not null
-            and self.owner_references is not null
-            and self.finalizers is not null
-        ):
-            return
-        for name in ('labels', 'annotations'):
-            if getattr(self, name) is None:
-                msgspec.structs.force_setattr(self, name, {})
-        for name in ('owner_references', 'finalizers'):
-            if getattr(self, name) is None:
-                msgspec.structs.force_setattr(self, name, ())
-
-    @property
-    def is_deleting(self) -> bool:
-        """Whether the object has been asked to go."""
-        return self.deletion_timestamp is not None
-
-
-class Condition(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel'):
-    """One condition of a status."""
-
-    type: str
-    status: str = ''
-    reason: str = ''
-    message: str = ''
-    last_transition_time: str | None = None
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel'):
@@ -111,13 +59,13 @@ class PodStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='cam
 
     phase: str = ''
     pod_ip: str = msgspec.field(name='podIP', default='')
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A pod."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -156,13 +104,13 @@ class NodeSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='came
 class NodeStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel'):
     """The status of a node."""
 
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Node(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A node."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -176,7 +124,7 @@ class LeaseSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='cam
 class Lease(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A lease."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: LeaseSpec = LeaseSpec()
 
 
@@ -203,14 +151,14 @@ class ServiceSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='c
 class Service(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A service."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: ServiceSpec = ServiceSpec()
 
 
 class EndpointSlice(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """A slice of the endpoints of a service; its content is compared, not read."""
 
-    metadata: Metadata
+    metadata: meta.Common
     endpoints: list[dict[str, Any]] | None = None
     ports: list[dict[str, Any]] | None = None
 
@@ -224,13 +172,13 @@ class NamespaceSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class NamespaceStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The status of a namespace."""
 
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Namespace(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A namespace."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: NamespaceSpec = NamespaceSpec()
     status: NamespaceStatus = NamespaceStatus()
 
@@ -244,13 +192,13 @@ class JobSpec(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel
 class JobStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The status of a Job."""
 
-    conditions: tuple[Condition, ...] | None = None
+    conditions: tuple[meta.Condition, ...] | None = None
 
 
 class Job(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A Job."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
@@ -264,7 +212,7 @@ class EventSeries(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='c
 class Event(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel'):
     """An event; the times of ``events.k8s.io/v1``."""
 
-    metadata: Metadata
+    metadata: meta.Common
     event_time: str | None = None
     series: EventSeries | None = None
     deprecated_last_timestamp: str | None = None
@@ -304,7 +252,7 @@ class ClaimStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim of storage."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: ClaimSpec = ClaimSpec()
     status: ClaimStatus = ClaimStatus()
 
@@ -336,7 +284,7 @@ class VolumeStatus(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """Storage."""
 
-    metadata: Metadata
+    metadata: meta.Common
     spec: VolumeSpec = VolumeSpec()
     status: VolumeStatus = VolumeStatus()
 
@@ -344,6 +292,6 @@ class Volume(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class StorageClass(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename='camel'):
     """How volumes are made."""
 
-    metadata: Metadata
+    metadata: meta.Common
     provisioner: str = ''
     reclaim_policy: str = 'Delete'

@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn
 
 import msgspec
 
+from jobset.api import meta
 from jobset.kube import client, errors, requests, workqueue
 from jobset.local import objects
 from jobset.local.controllers import catalogue, models, shared
@@ -33,7 +34,7 @@ class Content:
         return not self.remaining and not self.failures
 
 
-def conditions(content: Content, old: Sequence[models.Condition], now: datetime.datetime) -> list[dict[str, Any]]:
+def conditions(content: Content, old: Sequence[meta.Condition], now: datetime.datetime) -> list[dict[str, Any]]:
     """The conditions that tell people what a namespace waits for."""
     kinds = [
         f'{resource.plural}.{resource.group} has {count} resource instances'
@@ -92,7 +93,7 @@ class _Listed(msgspec.Struct, frozen=True):
 
 
 class _Object(msgspec.Struct, frozen=True):
-    metadata: models.Metadata
+    metadata: meta.Common
 
 
 class Namespaces:
@@ -193,7 +194,7 @@ class Namespaces:
         await self._source.send(requests.replace(requests.NAMESPACES, None, name, namespace, subresource='finalize'))
 
 
-def _as_object(condition: models.Condition) -> dict[str, Any]:
+def _as_object(condition: meta.Condition) -> dict[str, Any]:
     return {
         'type': condition.type,
         'status': condition.status,

@@ -25,6 +25,23 @@ _MOST_UPDATES: Final = 10
 _NAME_LENGTH: Final = 128
 
 
+class Write(NamedTuple):
+    """One write to the server."""
+
+    manager: str
+    """Under whose name."""
+
+    api_version: str
+    """In which version."""
+
+    now: datetime.datetime
+    subresource: str = ''
+    """Through which door; empty for the object itself."""
+
+    has_status: bool = False
+    """Whether the kind has a status subresource: then the status belongs to that alone."""
+
+
 class Manager(NamedTuple):
     """Who wrote, how, and in which version: one entry of managed fields."""
 
@@ -52,29 +69,19 @@ class _Owned:
 _Owners = dict[Manager, _Owned]
 
 
-def apply(
-    live: Object | None,
-    applied: Object,
-    node: Node,
-    *,
-    manager: str,
-    force: bool,
-    api_version: str,
-    now: datetime.datetime,
-    subresource: str = '',
-    has_status: bool = False,
-) -> Object:
-    """What ``live`` becomes when ``manager`` applies ``applied``; ``live`` is None when it makes the object.
+def apply(live: Object | None, applied: Object, node: Node, write: Write, *, force: bool) -> Object:
+    """What ``live`` becomes when somebody applies ``applied``; ``live`` is None when that makes the object.
 
     The result holds its managed fields and shares nothing with ``live``; defaults and validation come after it, and
     :func:`track` does not: defaults have no owner. When nothing changed the result equals ``live``, and the server
-    writes nothing. ``has_status`` says that the kind has a status subresource: then the status belongs to that alone.
+    writes nothing.
 
     Raises Problem 400 when the configuration itself has managed fields, 409 with a cause for each field that another
     manager owns, unless ``force``.
     """
     if (applied.get('metadata') or {}).get('managedFields') is not None:
         raise Problem.bad_request('metadata.managedFields must be nil')
+    manager, api_version, now, subresource, has_status = write
     me = Manager(manager, _APPLY, api_version, subresource)
     base: Object = {} if live is None else live
     owners = _owners_before(base, node, api_version, now) if live is not None else {}
@@ -98,23 +105,14 @@ def apply(
     return made
 
 
-def track(
-    old: Object | None,
-    new: Object,
-    node: Node,
-    *,
-    manager: str,
-    api_version: str,
-    now: datetime.datetime,
-    subresource: str = '',
-    has_status: bool = False,
-) -> None:
-    """Write into ``new`` the managed fields that follow from a plain write by ``manager``; ``old`` stays as it is.
+def track(old: Object | None, new: Object, node: Node, write: Write) -> None:
+    """Write into ``new`` the managed fields that follow from a plain write; ``old`` stays as it is.
 
     Call it when the defaults are in, and before the server adds anything of its own (``prepare_create``, admission):
     what the server makes has no owner. ``old`` is the stored object, None for a create. Managed fields in ``new`` that
     are one empty entry (for built-in kinds also an empty list) reset them; when none are given those of ``old`` go on.
     """
+    manager, api_version, now, subresource, has_status = write
     if old is None and 'managedFields' not in new['metadata']:
         # A new object has one owner: there is nobody to take anything from.
         written, _ = values.differences(values.empty(node), new, node)

@@ -120,16 +120,7 @@ def track(
     subresource: str = '',
 ) -> None:
     """Writes into ``new`` who owns which of its fields after a plain write by ``manager``."""
-    plane.fields.track(
-        old,
-        new,
-        kind.schema.root,
-        manager=manager,
-        api_version=kind.api_version,
-        now=plane.now(),
-        subresource=subresource,
-        has_status='status' in kind.subresources,
-    )
+    plane.fields.track(old, new, kind.schema.root, plane.write(kind, manager, subresource))
 
 
 def recompleted(kind: Kind, obj: Object, before: Object) -> Object:

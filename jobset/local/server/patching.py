@@ -154,17 +154,8 @@ class Patcher:
 
     def _applied(self, old: Object | None, applied: Object, target: Target, writing: queries.Writing) -> Object:
         kind = target.kind
-        new = self._plane.fields.apply(
-            old,
-            _copy(applied),
-            kind.schema.root,
-            manager=writing.manager,
-            force=writing.force,
-            api_version=kind.api_version,
-            now=self._plane.now(),
-            subresource=target.subresource,
-            has_status='status' in kind.subresources,
-        )
+        write = self._plane.write(kind, writing.manager, target.subresource)
+        new = self._plane.fields.apply(old, _copy(applied), kind.schema.root, write, force=writing.force)
         if not kind.rules.brings_into_form:
             kind.schema.default(new, keeps_null=True)
         return new

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 from jobset.local import resources
 from jobset.local.admission import review
 from jobset.local.objects import Object
+from jobset.local.patches.fields import Write
 from jobset.local.schemas import Node
 from jobset.local.server import logs, registry
 from jobset.local.store import records, storage
@@ -45,28 +46,13 @@ class Ownership(Protocol):
         live: Object | None,
         applied: Object,
         node: Node,
+        write: Write,
         *,
-        manager: str,
         force: bool,
-        api_version: str,
-        now: datetime.datetime,
-        subresource: str = '',
-        has_status: bool = True,
     ) -> Object:
         """What becomes of ``live``. Raises Problem 409 for conflicts."""
 
-    def track(
-        self,
-        old: Object | None,
-        new: Object,
-        node: Node,
-        *,
-        manager: str,
-        api_version: str,
-        now: datetime.datetime,
-        subresource: str = '',
-        has_status: bool = True,
-    ) -> None:
+    def track(self, old: Object | None, new: Object, node: Node, write: Write) -> None:
         """Write the managed fields that follow from a plain write into ``new``."""
 
     def manager_of(self, user_agent: str) -> str:
@@ -128,6 +114,10 @@ class Plane:
     def manager(self, named: str, user_agent: str) -> str:
         """Under whose name fields are owned."""
         return named or self.fields.manager_of(user_agent)
+
+    def write(self, kind: resources.Kind, manager: str, subresource: str) -> Write:
+        """A write at this moment, as it is told to those who keep the books of fields."""
+        return Write(manager, kind.api_version, self.now(), subresource, 'status' in kind.subresources)
 
     def show(self, kind: resources.Kind, record: records.Record) -> bytes:
         """A stored object in the version that is asked for."""

@@ -3,8 +3,6 @@
 Keeping the books of plain writes costs a third of the time of each and half of the memory of most objects.
 """
 
-import datetime
-
 from jobset.local.objects import Object
 from jobset.local.patches import fields
 from jobset.local.schemas import Node
@@ -16,18 +14,7 @@ class Untracked:
     apply = staticmethod(fields.apply)
     manager_of = staticmethod(fields.manager_of)
 
-    def track(
-        self,
-        old: Object | None,
-        new: Object,
-        node: Node,
-        *,
-        manager: str,
-        api_version: str,
-        now: datetime.datetime,
-        subresource: str = '',
-        has_status: bool = True,
-    ) -> None:
+    def track(self, old: Object | None, new: Object, node: Node, write: fields.Write) -> None:
         """Leaves what is there."""
         metadata = new['metadata']
         if metadata.get('managedFields') in ([], [{}]):

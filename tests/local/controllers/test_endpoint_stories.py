@@ -2,6 +2,7 @@
 
 import pytest
 
+from jobset.api import meta
 from jobset.kube import requests
 from jobset.local.controllers import models, shared
 from jobset.local.controllers.endpoints import matching, slicing
@@ -14,21 +15,21 @@ SELECTOR = {'app': 'a'}
 
 def _service(name: str = 'svc', selector: dict[str, str] | None = None, **spec: object) -> models.Service:
     return models.Service(
-        metadata=models.Metadata(name=name, namespace='n', uid=f'uid-{name}'),
+        metadata=meta.Common(name=name, namespace='n', uid=f'uid-{name}'),
         spec=models.ServiceSpec(selector=selector or SELECTOR, **spec),  # type: ignore[arg-type]
     )
 
 
 def _pod(name: str, labels: dict[str, str] | None = None, ip: str = '10.0.0.1', phase: str = 'Running') -> models.Pod:
     return models.Pod(
-        metadata=models.Metadata(name=name, namespace='n', uid=f'uid-{name}', labels=labels or SELECTOR),
+        metadata=meta.Common(name=name, namespace='n', uid=f'uid-{name}', labels=labels or SELECTOR),
         status=models.PodStatus(pod_ip=ip, phase=phase),
     )
 
 
 def _as_slice(name: str, body: Object) -> models.EndpointSlice:
     return models.EndpointSlice(
-        metadata=models.Metadata(name=name, namespace='n', labels=body['metadata']['labels']),
+        metadata=meta.Common(name=name, namespace='n', labels=body['metadata']['labels']),
         endpoints=body['endpoints'],
         ports=body['ports'],
     )
@@ -119,7 +120,7 @@ def test_matching_follows_labels_and_selectors() -> None:
     ('service', 'served'),
     [
         pytest.param(_service(), True, id='with a selector'),
-        pytest.param(models.Service(metadata=models.Metadata()), False, id='without'),
+        pytest.param(models.Service(metadata=meta.Common()), False, id='without'),
         pytest.param(_service(type='ExternalName'), False, id='elsewhere'),
     ],
 )

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from jobset.api import meta
 from jobset.kube import requests
 from jobset.local import objects
 from jobset.local.controllers import expiry, finished, models
@@ -15,9 +16,9 @@ NOW = datetime.datetime(2026, 11, 30, 12, tzinfo=datetime.UTC)
 
 def _job(ttl: int | None, condition: str = '', seconds_ago: int = 0, deleting: str | None = None) -> models.Job:
     stamp = objects.stamp(NOW - datetime.timedelta(seconds=seconds_ago))
-    conditions = (models.Condition(type=condition, status='True', last_transition_time=stamp),) if condition else ()
+    conditions = (meta.Condition(type=condition, status='True', last_transition_time=stamp),) if condition else ()
     return models.Job(
-        metadata=models.Metadata(name='j', deletion_timestamp=deleting),
+        metadata=meta.Common(name='j', deletion_timestamp=deleting),
         spec=models.JobSpec(ttl_seconds_after_finished=ttl),
         status=models.JobStatus(conditions=conditions),
     )
@@ -57,7 +58,7 @@ def test_when_a_job_is_due(job: models.Job, due: float | None) -> None:
     ],
 )
 def test_when_an_event_was_told(event: dict[str, object], told: int) -> None:
-    made = models.Event(metadata=models.Metadata(name='e'), **event)  # type: ignore[arg-type]
+    made = models.Event(metadata=meta.Common(name='e'), **event)  # type: ignore[arg-type]
     assert expiry.last_told(made, NOW) == NOW.replace(hour=told)
 
 

@@ -4,6 +4,7 @@ import datetime
 
 import pytest
 
+from jobset.api import meta
 from jobset.kube import requests
 from jobset.local import objects
 from jobset.local.controllers import models, suite
@@ -49,9 +50,9 @@ def test_how_long_a_pod_stays(
 
 
 def _node(ready: str | None, *taints: models.Taint) -> models.Node:
-    conditions = () if ready is None else (models.Condition(type='Ready', status=ready),)
+    conditions = () if ready is None else (meta.Condition(type='Ready', status=ready),)
     return models.Node(
-        metadata=models.Metadata(name='n'),
+        metadata=meta.Common(name='n'),
         spec=models.NodeSpec(taints=taints),
         status=models.NodeStatus(conditions=conditions),
     )

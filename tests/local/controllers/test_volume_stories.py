@@ -6,6 +6,7 @@
 import tempfile
 from pathlib import Path
 
+from jobset.api import meta
 from jobset.kube import requests
 from jobset.local.controllers import models, shared, suite
 from jobset.local.controllers.volumes import binding, folders
@@ -20,7 +21,7 @@ WITH_FOLDERS = suite.Choices(place=folders.Folders(ROOT))
 
 def _claim(size: str = '1Gi', **spec: object) -> models.Claim:
     return models.Claim(
-        metadata=models.Metadata(name='c', namespace='n', uid='u'),
+        metadata=meta.Common(name='c', namespace='n', uid='u'),
         spec=models.ClaimSpec(
             access_modes=('ReadWriteOnce',),
             resources=models.Quantities(requests={'storage': size}),
@@ -32,7 +33,7 @@ def _claim(size: str = '1Gi', **spec: object) -> models.Claim:
 def _volume(name: str, size: str = '1Gi', labels: dict[str, str] | None = None, **spec: object) -> models.Volume:
     given: dict[str, object] = {'access_modes': ('ReadWriteOnce', 'ReadWriteMany')} | spec
     return models.Volume(
-        metadata=models.Metadata(name=name, labels=labels or {}),
+        metadata=meta.Common(name=name, labels=labels or {}),
         spec=models.VolumeSpec(capacity={'storage': size}, **given),  # type: ignore[arg-type]
     )
 

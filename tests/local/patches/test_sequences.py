@@ -52,21 +52,15 @@ class _Plane:
         now = _START + datetime.timedelta(seconds=number)
         subresource = 'status' if 'status' in flags else ''
         node = self.schema.root
-        about: dict[str, Any] = {
-            'manager': manager,
-            'now': now,
-            'subresource': subresource,
-            'has_status': self.has_status,
-        }
         if verb == 'apply':
-            about['api_version'] = body['apiVersion']
-            made = fields.apply(self.live, values.copied(body), node, force='force' in flags, **about)
+            write = fields.Write(manager, body['apiVersion'], now, subresource, self.has_status)
+            made = fields.apply(self.live, values.copied(body), node, write, force='force' in flags)
             self.schema.default(made)
         else:
             made = self._plain(verb, values.copied(body))
-            about['api_version'] = made['apiVersion']
             self.schema.default(made)
-            fields.track(self.live, made, node, **about)
+            write = fields.Write(manager, made['apiVersion'], now, subresource, self.has_status)
+            fields.track(self.live, made, node, write)
             self._put_back(made, subresource)
             self.schema.default(made)
         self.live = made

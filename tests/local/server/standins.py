@@ -8,6 +8,7 @@ from typing import Any
 
 from jobset.local import resources
 from jobset.local.objects import Object
+from jobset.local.patches import fields
 from jobset.local.problems import Cause, Problem
 from jobset.local.schemas import Node, Schema
 from jobset.local.schemas.nodes import ANYTHING
@@ -68,17 +69,17 @@ class Pods(resources.Rules):
 class Ownership:
     """Field ownership that only says who has written last."""
 
-    def apply(self, live: Object | None, applied: Object, node: Node, **options: Any) -> Object:
-        manager = options['manager']
+    def apply(self, live: Object | None, applied: Object, node: Node, write: fields.Write, *, force: bool) -> Object:
+        manager = write.manager
         owners = {one['manager'] for one in (live or {}).get('metadata', {}).get('managedFields', ())} - {manager}
-        if live is not None and owners and not options['force']:
+        if live is not None and owners and not force:
             raise Problem(409, 'Conflict', f'Apply failed with 1 conflict: conflict with "{min(owners)}": .data')
         new = Patches().merge(live or {}, applied)
         new['metadata']['managedFields'] = [{'manager': manager, 'operation': 'Apply'}]
         return new
 
-    def track(self, old: Object | None, new: Object, node: Node, **options: Any) -> None:
-        new['metadata']['managedFields'] = [{'manager': options['manager'], 'operation': 'Update'}]
+    def track(self, old: Object | None, new: Object, node: Node, write: fields.Write) -> None:
+        new['metadata']['managedFields'] = [{'manager': write.manager, 'operation': 'Update'}]
 
     def manager_of(self, user_agent: str) -> str:
         return user_agent.partition('/')[0] or 'unknown'

@@ -7,7 +7,6 @@ import msgspec
 
 from jobset.api import meta
 from jobset.kube import requests
-from jobset.local.controllers import models
 
 FOREGROUND: Final = 'foregroundDeletion'
 ORPHAN: Final = 'orphan'
@@ -32,7 +31,7 @@ class Owned(Protocol):
     """An object that somebody has read, of whose metadata this much is needed."""
 
     @property
-    def metadata(self) -> Metadata | models.Metadata:
+    def metadata(self) -> Metadata | meta.Common:
         """Identity, owners, finalizers."""
 
 
@@ -40,7 +39,7 @@ class Item(msgspec.Struct, frozen=True):
     """An object and the resource that it is one of."""
 
     resource: requests.Resource
-    metadata: Metadata | models.Metadata
+    metadata: Metadata | meta.Common
 
     @property
     def owners(self) -> tuple[meta.OwnerReference, ...]:

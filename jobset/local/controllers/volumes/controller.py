@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any, Final, NoReturn, Protocol
 
+from jobset.api import meta
 from jobset.kube import errors, index, requests, series, workqueue
 from jobset.local.controllers import models, shared
 from jobset.local.controllers.volumes import binding, folders
@@ -263,7 +264,7 @@ class Volumes:
     async def _write_finalizers(
         self,
         resource: requests.Resource,
-        metadata: models.Metadata,
+        metadata: meta.Common,
         *,
         add: str = '',
         remove: str = '',
