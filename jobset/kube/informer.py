@@ -115,6 +115,7 @@ class Informer(Generic[T]):
         self._silences = 0
         self._synced = asyncio.Event()
         self._last_seen: float | None = None
+        self._time: Callable[[], float] = _no_time
 
     def subscribe(self, handler: store.OnChange[T]) -> None:
         """Has ``handler(old, new)`` called for each change from now on."""
@@ -156,6 +157,7 @@ class Informer(Generic[T]):
     async def run(self) -> NoReturn:
         """Follows the server until cancelled. Every failure is retried, and shown in ``trouble``."""
         loop = asyncio.get_running_loop()
+        self._time = loop.time
         settings = self._settings
         pause = backoff.Backoff(base=settings.backoff_base, cap=settings.backoff_cap)
         while True:
@@ -275,7 +277,7 @@ class Informer(Generic[T]):
         )
 
     def _sign_of_life(self) -> None:
-        self._last_seen = asyncio.get_running_loop().time()
+        self._last_seen = self._time()
         self._silences = 0
         self.trouble = None
 
@@ -309,6 +311,10 @@ class Informer(Generic[T]):
     @property
     def _where(self) -> str:
         return f'GET {self.resource.collection(self._namespace)}'
+
+
+def _no_time() -> float:
+    raise AssertionError('nothing comes before the informer runs')
 
 
 class _Listener(Generic[T]):

@@ -60,13 +60,15 @@ class Store(Generic[T]):
         held = self._objects.get((namespace, name))
         if held is None or held.metadata.version < version:
             return False
-        self.bookmark(version)
+        if version > self.seen:  # noqa: PLR1730 - as below
+            self.seen = version
         return True
 
     def apply(self, obj: T) -> bool:
         """Takes an addition or a change that a watch tells; returns whether it was news."""
         version = obj.metadata.version
-        self.seen = max(self.seen, version)
+        if version > self.seen:  # noqa: PLR1730 - done for each change of everything, and quicker than to call max
+            self.seen = version
         return self._take(obj, version)
 
     def remove(self, deleted: meta.Identity) -> bool:

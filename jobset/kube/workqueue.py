@@ -14,7 +14,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from jobset.kube import backoff, errors
 
@@ -90,8 +90,7 @@ class _Nothing(enum.Enum):
     NOTHING = enum.auto()
 
 
-@dataclass(frozen=True, slots=True)
-class _Alarm:
+class _Alarm(NamedTuple):
     at: float
     handle: asyncio.TimerHandle
 

@@ -7,6 +7,35 @@ from jobset.local.resources import Kind
 from jobset.local.server.planes import Plane
 
 
+def asking(
+    plane: Plane,
+    kind: Kind,
+    operation: str,
+    *,
+    namespace: str,
+    name: str = '',
+    subresource: str = '',
+    said: list[str],
+    dry_run: bool = False,
+) -> 'Asking | None':
+    """How to ask about a request; None where nobody wants to be asked, as of most of them."""
+    admission = plane.admission
+    if admission is None or not (
+        admission.is_mutating(kind, operation, subresource) or admission.is_validating(kind, operation, subresource)
+    ):
+        return None
+    return Asking(
+        plane,
+        kind,
+        operation,
+        namespace=namespace,
+        name=name,
+        subresource=subresource,
+        said=said,
+        dry_run=dry_run,
+    )
+
+
 class Asking:
     """One request, in its two rounds; ``said`` gets what is to be said to the client."""
 

@@ -169,8 +169,11 @@ def _copy(obj: Object) -> Object:
 def _keep_metadata(new: Object, old: Object) -> None:
     """Metadata that the patch has only compared, as by naming the uid, are those that were stored."""
     found, before = new.get('metadata'), old['metadata']
+    if found is before or found != before:
+        return
+    anew = [(part, before[key]) for key, part in found.items() if part is not before[key] and type(part) is not str]
     # As JSON, because to Python true is 1.
-    if found is not before and found == before and records.encode(found) == records.encode(before):
+    if not anew or all(records.encode(part) == records.encode(old_part) for part, old_part in anew):
         new['metadata'] = before
 
 

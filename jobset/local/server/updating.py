@@ -121,7 +121,7 @@ class Updater:
             # Before the server adds anything of its own: only what the client has sent has an owner.
             creating.track(plane, kind, old, new, manager=change.manager, subresource=target.subresource)
         self._prepare(target, new, old, context)
-        asking = admitting.Asking(
+        asking = admitting.asking(
             plane,
             kind,
             'UPDATE',
@@ -131,16 +131,18 @@ class Updater:
             said=change.said,
             dry_run=change.dry_run,
         )
-        mutated = await asking.mutate(new, old)
-        if mutated is not new:
-            new = creating.recompleted(kind, mutated, new)
+        if asking is not None:
+            mutated = await asking.mutate(new, old)
+            if mutated is not new:
+                new = creating.recompleted(kind, mutated, new)
         if target.subresource != 'binding':
             self._bump(target, new, old)
             self._judge(target, new, old)
             if change.warns and not target.subresource:
                 is_custom = plane.registry.is_custom(kind)
                 change.said.extend(metadata.warnings(new, old) if is_custom else kind.rules.warnings(new, old))
-        await asking.validate(new, old)
+        if asking is not None:
+            await asking.validate(new, old)
         if kind.key == definitions.KEY and not target.subresource:
             new = self._definitions.establish(new)
         return self._write(change, kind, new, old, record)

@@ -27,6 +27,7 @@ class Watcher:
         self._plane = plane
         self._settings = settings
         self._open: set[feeds.Feed] = set()
+        self._turns = following.Turns()
 
     def watch(self, target: Target, call: answers.Call, params: queries.Params) -> answers.Stream:
         """Answers a GET of a collection with ``watch``."""
@@ -46,6 +47,7 @@ class Watcher:
             bookmarks=params.flag('allowWatchBookmarks'),
             seconds=params.number('timeoutSeconds'),
             on_close=self._open.discard,
+            turns=self._turns,
         )
         self._open.add(watch)
         watch.start(start, target.namespace)
@@ -99,11 +101,13 @@ class Watch(following.Followed):
         bookmarks: bool,
         seconds: int | None,
         on_close: Callable[[feeds.Feed], None],
+        turns: following.Turns,
     ) -> None:
         super().__init__(
             plane, kind, matches, settings=settings, bookmarks=bookmarks, seconds=seconds, on_close=on_close
         )
         self._encode = encode
+        self._turns = turns
         self._initial: Iterator[Record] = iter(())
         self._ready: list[bytes] = []
         self._has_begun = False
