@@ -10,6 +10,7 @@ rules are those of client-go, which controllers are written for:
 
 import asyncio
 import enum
+import functools
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
@@ -133,7 +134,7 @@ class WorkQueue(Generic[K]):
         if seconds <= 0:
             self.add(key)
             return
-        loop = asyncio.get_running_loop()
+        loop = self._loop
         at = loop.time() + seconds
         alarm = self._alarms.get(key)
         if alarm is not None:
@@ -229,7 +230,7 @@ class WorkQueue(Generic[K]):
                 self._metrics.waited(now - self._dirty.pop(key))
                 self._processing[key] = now
                 return key
-            idle = asyncio.get_running_loop().create_future()
+            idle = self._loop.create_future()
             self._idle.append(idle)
             try:
                 await idle
@@ -256,9 +257,13 @@ class WorkQueue(Generic[K]):
         delay = backoff.delay(failures, base=pacing.base, factor=pacing.factor, cap=cap)
         return backoff.jittered(max(delay, at_least), pacing.jitter)
 
-    @staticmethod
-    def _now() -> float:
-        return asyncio.get_running_loop().time()
+    @functools.cached_property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        # Asked for once: each time, asyncio asks the system whether this still is the same process.
+        return asyncio.get_running_loop()
+
+    def _now(self) -> float:
+        return self._loop.time()
 
 
 def _log(key: Hashable, error: Exception) -> None:

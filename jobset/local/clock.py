@@ -36,10 +36,11 @@ class Clock:
         self._epoch = epoch
         self._at = 0.0
         self._now = epoch
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     def now(self) -> datetime.datetime:
         """The time of day; within the loop only."""
-        at = asyncio.get_running_loop().time()
+        at = self.seconds()
         if at != self._at:
             # Much is asked at the same moment, and making the answer takes longer than all else here.
             self._at, self._now = at, self._epoch + datetime.timedelta(seconds=at)
@@ -47,7 +48,11 @@ class Clock:
 
     def seconds(self) -> float:
         """Seconds since the loop began, for durations: what ``time.monotonic`` is to the world."""
-        return asyncio.get_running_loop().time()
+        loop = self._loop
+        if loop is None or loop.is_closed():
+            # Kept, because each time asyncio asks the system whether this still is the same process.
+            loop = self._loop = asyncio.get_running_loop()
+        return loop.time()
 
 
 class _Selector(selectors.SelectSelector):
