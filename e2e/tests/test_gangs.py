@@ -65,7 +65,7 @@ def workloads(here: Space) -> int:
 def waits(here: Space, name: str, reason: str = 'Unschedulable') -> Object:
     return here.until_jobset(
         name,
-        lambda one: conditions(one).get('GangWaiting') == ('True', reason),
+        lambda one: conditions(one).get('Waiting') == ('True', reason),
         what=f'{name} to wait as {reason}',
     )
 
@@ -81,15 +81,15 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
         one = here.until_jobset(
             'five',
             # The scheduler may look for the first time before it has heard of the node.
-            lambda seen: 'GangWaiting' in conditions(seen) and '1 Insufficient cpu' in message(seen, 'GangWaiting'),
+            lambda seen: 'Waiting' in conditions(seen) and '1 Insufficient cpu' in message(seen, 'Waiting'),
             what='five to wait for room on the node',
         )
 
     assert [moment for moment in story.moments if bound(moment)] == []
-    assert conditions(one)['GangWaiting'] == ('True', 'Unschedulable')
+    assert conditions(one)['Waiting'] == ('True', 'Unschedulable')
     assert groups(here) == {'five-set-0': 5}
     assert workloads(here) == 1
-    told = message(one, 'GangWaiting')
+    told = message(one, 'Waiting')
     assert told.startswith(
         'the gang of the whole set (PodGroup five-set-0): 5 of 5 pods exist, 0 have a node; there is'
     )
@@ -98,7 +98,7 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
 
     pool.add(1, cpu=4)
     runs(here, 'five', 5)
-    here.until_condition('five', 'GangWaiting', 'False')
+    here.until_condition('five', 'Waiting', 'False')
 
     here.delete_foreground('five')
     here.server.until(f'{GROUPS}/namespaces/{here.name}/podgroups', lambda seen: not seen, what='the groups to go')
@@ -140,7 +140,7 @@ def test_a_gang_is_preempted_as_a_whole(here: Space, pool: Pool) -> None:
         # Two would fit beside the high ones, and that is not what was asked for.
         here.delete_foreground('high')
         runs(here, 'low', 4)
-        here.until_condition('low', 'GangWaiting', 'False')
+        here.until_condition('low', 'Waiting', 'False')
     finally:
         for name in classes.values():
             here.server.request('DELETE', f'/apis/scheduling.k8s.io/v1/priorityclasses/{name}')
@@ -156,7 +156,7 @@ def test_a_gang_stays_within_a_rack(here: Space, pool: Pool) -> None:
     assert {pod['spec']['nodeName'] for pod in seen.values()} == set(large)
 
     here.apply(gang(pool, 'wide', replicated('w', 'true', pods=5), topology=RACK))
-    assert 'PodGroup wide-set-0' in message(waits(here, 'wide'), 'GangWaiting')
+    assert 'PodGroup wide-set-0' in message(waits(here, 'wide'), 'Waiting')
 
 
 def test_stages_do_not_wait_for_each_other(here: Space, pool: Pool) -> None:

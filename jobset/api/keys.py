@@ -46,6 +46,9 @@ COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 JOB_NAME: Final = 'batch.kubernetes.io/job-name'
 """Kubernetes' own: the label of a pod with the name of its Job."""
 
+KUEUE_QUEUE: Final = 'kueue.x-k8s.io/queue-name'
+"""Kueue's own: the label of a JobSet with the queue that it waits in while it is suspended."""
+
 KEPT_OF: Final = f'{GROUP}/kept-of'
 """The label of a failed pod that was kept: the JobSet whose attempt it was in."""
 

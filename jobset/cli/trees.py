@@ -9,6 +9,7 @@ from jobset.api import keys, types
 from jobset.cli import output
 from jobset.client import observed, summaries
 from jobset.client.families import Family
+from jobset.core import waiting
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -58,7 +59,7 @@ def of(family: Family, now: datetime.datetime) -> Branch:
     if summary.restarts or summary.max_restarts:
         notes.append(f'restarts {summary.counted}/{summary.max_restarts}')
     notes.append(f'age {output.age(summary.created, now)}')
-    notes += [f'{one.type}: {one.reason}' for one in summary.conditions if one.is_true]
+    notes += [_condition(one) for one in summary.conditions if one.is_true]
     facts = {
         'restarts': summary.restarts,
         'restartsCountTowardsMax': summary.counted,
@@ -68,6 +69,11 @@ def of(family: Family, now: datetime.datetime) -> Branch:
     children = [*_extras(family), *(_group(family, group, summary) for group in family.jobset.spec.replicated_jobs)]
     strays = _strays(family)
     return Branch('JobSet', family.name, summary.phase.value, facts, notes, [*children, *strays])
+
+
+def _condition(one: types.Condition) -> str:
+    """A condition that holds, in a word; what is waited for is told in full."""
+    return f'{one.type}: {one.message if one.type == waiting.WAITING else one.reason}'
 
 
 def _extras(family: Family) -> Iterator[Branch]:

@@ -5,13 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobset.api import keys, types
+from jobset.api import keys
 from jobset.client import observed, shortages
 from jobset.client.families import Family
+from jobset.core import conditions, startup, waiting
 from jobset.core import family as cohorts
-from jobset.core import startup
-
-KUEUE_QUEUE: Final = 'kueue.x-k8s.io/queue-name'
 
 _IMAGE: Final = frozenset({'ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull'})
 _CONFIG: Final = frozenset({'CreateContainerConfigError', 'CreateContainerError', 'RunContainerError', 'StartError'})
@@ -26,6 +24,7 @@ class Kind(enum.StrEnum):
     SUSPENDED = 'suspended'
     MANAGED = 'managed by another'
     UNSEEN = 'not taken up'
+    HELD = 'held up'
     STARTUP = 'startup'
     UNSCHEDULABLE = 'unschedulable'
     GATED = 'held back'
@@ -64,11 +63,18 @@ def of(family: Family) -> list[Wait]:
         troubles = list(_troubles(family))
         unseen = 'no controller has taken it up yet; does one run?'
         return troubles or [Wait(Kind.UNSEEN, '', unseen)]
-    return [*_startup(family), *_pods(family), *_troubles(family)]
+    return [*_told(family), *_startup(family), *_pods(family), *_troubles(family)]
+
+
+def _told(family: Family) -> Iterator[Wait]:
+    """What the controller says that it waits for, but for what is told here from what is seen now."""
+    told = conditions.find(family.jobset.status, waiting.WAITING)
+    if told is not None and told.is_true and told.reason not in (waiting.DEPENDS_ON, waiting.IN_ORDER, waiting.QUEUED):
+        yield Wait(Kind.HELD, '', told.message)
 
 
 def _suspended(family: Family) -> Wait:
-    queue = family.jobset.metadata.labels.get(KUEUE_QUEUE)
+    queue = family.jobset.metadata.labels.get(keys.KUEUE_QUEUE)
     if queue:
         return Wait(Kind.SUSPENDED, '', f'suspended: waits in the queue {queue}')
     by = f' by {family.suspender}' if family.suspender else ''
@@ -85,40 +91,7 @@ def _startup(family: Family) -> Iterator[Wait]:
             for one in jobset.status.replicated_jobs_status
         }
     )
-    groups = jobset.spec.replicated_jobs
-    for place, group in enumerate(groups):
-        if group.name in running:
-            continue
-        if not startup.may_start(group, groups[:place], cohort):
-            for dependency in group.depends_on or ():
-                target = next((other for other in groups[:place] if other.name == dependency.name), None)
-                text = _dependency(dependency, target, cohort)
-                if text:
-                    yield Wait(Kind.STARTUP, group.name, text)
-        elif startup.in_order(jobset) and place and not startup.is_started(groups[place - 1], cohort):
-            before = groups[place - 1]
-            yield Wait(Kind.STARTUP, group.name, f'waits its turn after {before.name} ({_started(before, cohort)})')
-            # All later ones wait for this one, which says nothing new.
-            return
-
-
-def _dependency(dependency: types.DependsOn, target: types.ReplicatedJob | None, cohort: cohorts.Cohort) -> str:
-    """What is missing of a dependency; nothing when it is there."""
-    if target is None:
-        return f'waits for {dependency.name}, which is no earlier replicated job'
-    counts = cohort.tally(target.name)
-    if dependency.status == types.DependsOnStatus.COMPLETE:
-        if counts.succeeded == target.count:
-            return ''
-        return f'waits for {target.name} to be complete ({counts.succeeded} of {target.count} Jobs succeeded)'
-    if startup.is_started(target, cohort):
-        return ''
-    return f'waits for {target.name} to be ready ({_started(target, cohort)})'
-
-
-def _started(group: types.ReplicatedJob, cohort: cohorts.Cohort) -> str:
-    counts = cohort.tally(group.name)
-    return f'{counts.ready + counts.succeeded + counts.failed} of {group.count} Jobs ready'
+    return (Wait(Kind.STARTUP, name, text) for name, text in startup.waits(jobset, cohort, running))
 
 
 def _pods(family: Family) -> Iterator[Wait]:

@@ -101,7 +101,7 @@ class Manager:
             watching=watching,
             now=now,
         )
-        self.placement = placement.Repairs(api, writer, self.world.jobsets, self.world.pods, watching=watching, now=now)
+        self.placement = placement.Repairs(api, writer, self.world.places, now=now)
         self.recorder = events.Recorder(
             api,
             controller='jobset',
@@ -157,7 +157,6 @@ class Manager:
         async with asyncio.TaskGroup() as group:
             helpers = [group.create_task(self._start(), name='start')]
             helpers.append(group.create_task(self.world.run(), name='caches'))
-            helpers.append(group.create_task(self.placement.follow(), name='placement'))
             helpers.append(group.create_task(self.recorder.run(), name='events'))
             if self._elector is not None:
                 helpers.append(group.create_task(self._elector.run(), name='leadership'))

@@ -11,8 +11,8 @@ import msgspec
 
 from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, failing, looking, metrics, patterns, world
-from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
-from jobset.core.groups import decisions, explaining, observed
+from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles, waiting
+from jobset.core.groups import observed
 from jobset.kube import backoff, errors
 
 logger = logging.getLogger(__name__)
@@ -160,7 +160,10 @@ class Passes:
             self._seen.witness.begin()
         scene = await self._scene(jobset, now)
         answers, deaths = await self._answers(jobset, now)
+        key = world.Key(jobset.metadata.namespace, jobset.metadata.name)
         return reconcile.Facts(
+            unplaced=self._seen.places.unplaced(jobset),
+            may_retell=self._monotonic() - self._explained.get(key, -math.inf) >= waiting.RETELL_SECONDS,
             groups=self._groups(jobset),
             jobset=jobset,
             family=self._seen.family(jobset),
@@ -177,9 +180,7 @@ class Passes:
         """The groups of a JobSet that asks for gangs; of others, nobody looks for any."""
         if not gangs.gangs(jobset, self._gates):
             return observed.NOTHING
-        key = world.Key(jobset.metadata.namespace, jobset.metadata.name)
-        since = self._monotonic() - self._explained.get(key, -math.inf)
-        return dataclasses.replace(self._seen.groups.of(jobset), may_retell=since >= explaining.RETELL_SECONDS)
+        return self._seen.groups.of(jobset)
 
     async def _answers(
         self, jobset: types.JobSet, now: datetime.datetime
@@ -228,10 +229,10 @@ class Passes:
             self._writer.tell(jobset, plan.Event(plan.EventType.WARNING, reason, note))
 
     def _note_explanation(self, key: world.Key, jobset: types.JobSet, carried_out: plan.Plan) -> None:
-        """Remember when the text about waiting gangs changed, so that it does not change with every node."""
+        """Remember when the text about what is waited for changed, so that it does not change with every node."""
         if carried_out.status is not None:
-            told = conditions.find(carried_out.status, decisions.WAITING)
-            if told is not None and told != conditions.find(jobset.status, decisions.WAITING):
+            told = conditions.find(carried_out.status, waiting.WAITING)
+            if told is not None and told != conditions.find(jobset.status, waiting.WAITING):
                 self._explained[key] = self._monotonic()
 
     def _count_end(self, jobset: types.JobSet, carried_out: plan.Plan) -> None:

@@ -3,11 +3,8 @@
 Webhooks place followers by what they know at that moment, and that may be outrun; or they are not there at all. What
 is seen here of pods and nodes raises a suspicion only. Before anything is deleted, the Job's pods and its leader's node
 are read anew, and every deletion names the uid of its pod.
-
-Pods and nodes are followed from the first JobSet on that asks for exclusive placement: most clusters have none.
 """
 
-import asyncio
 import datetime
 import logging
 from collections.abc import Callable, Mapping
@@ -15,11 +12,11 @@ from typing import Final
 
 import msgspec
 
-from jobset.api import keys, meta, types
+from jobset.api import keys, meta
 from jobset.api.pods import Pod
-from jobset.controller import fanout, podcache
+from jobset.controller import fanout, places
 from jobset.core import conditions, placement
-from jobset.kube import client, errors, index, informer, requests, times, workqueue
+from jobset.kube import client, errors, requests, times, workqueue
 
 logger = logging.getLogger(__name__)
 
@@ -41,28 +38,16 @@ class Repairs:
         self,
         api: client.Client,
         writer: client.Client,
-        jobsets: informer.Informer[types.JobSet],
-        pods: podcache.PodCache,
+        seen: places.Places,
         *,
-        watching: informer.Watching | None = None,
         now: Callable[[], datetime.datetime] = times.now,
     ) -> None:
         self._api = api
         self._now = now
         self._writer = writer
+        self._seen = seen
         self.queue: workqueue.WorkQueue[placement.Group] = workqueue.WorkQueue()
-        self._pods = pods
-        self.nodes = informer.Informer(api, requests.NODES, meta.Partial, metadata_only=True, settings=watching)
-        self._by_job = index.Index(_groups)
-        self._by_node = index.Index(_leaders_node)
-        self._wanted = asyncio.Event()
-        jobsets.subscribe(self._jobset_changed)
-        self.nodes.subscribe(self._node_changed)
-
-    async def follow(self) -> None:
-        """Keep nodes up to date until cancelled, from when they are wanted."""
-        await self._wanted.wait()
-        await self.nodes.run()
+        seen.on_suspect = self.queue.add
 
     async def work(self, *, grace: float) -> None:
         """Repair until :meth:`stop`, then end within ``grace`` seconds."""
@@ -74,8 +59,8 @@ class Repairs:
 
     async def repair(self, group: placement.Group) -> None:
         """Look at one Job, and delete what is misplaced. Raises what keeps that from being told or done."""
-        await self.nodes.synced()
-        suspect = self._suspect(group)
+        await self._seen.nodes.synced()
+        suspect = self._seen.suspect(group)
         if suspect is None:
             return
         now = await self._pods_now(group, suspect.labels.job_key or '')
@@ -94,16 +79,6 @@ class Repairs:
                 leader.topology,
             )
             await self._delete(verdict.delete)
-
-    def _suspect(self, group: placement.Group) -> Pod | None:
-        """The leader of a Job whose other pods do not seem to be where it is, as far as the caches know."""
-        pods = tuple(self._by_job.get(group).values())
-        leader = placement.bound_leader(pods)
-        if leader is None:
-            return None
-        node = self.nodes.get('', leader.spec.node_name)
-        labels = {} if node is None else {leader.spec.node_name: node.metadata.labels}
-        return None if placement.judge(pods, labels) == placement.NOTHING else leader
 
     async def _pods_now(self, group: placement.Group, job_key: str) -> list[Pod]:
         request = requests.list_(requests.PODS, group.namespace, label_selector=f'{keys.JOB_KEY}={job_key}')
@@ -137,28 +112,6 @@ class Repairs:
         except (errors.NotFound, errors.Conflict):
             return  # gone, or another pod by now, which its own creation brings here
 
-    def _jobset_changed(self, _: types.JobSet | None, new: types.JobSet | None) -> None:
-        if self._wanted.is_set() or new is None:
-            return
-        templates = (bytes(job.template) for job in new.spec.replicated_jobs)
-        if placement.asks(new.metadata.annotations, templates):
-            self._wanted.set()
-            for handler in (self._by_job.on_change, self._by_node.on_change, self._pod_changed):
-                self._pods.follow(handler)
-
-    def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
-        for pod in (old, new):
-            group = placement.group_of(pod) if pod is not None else None
-            if group is not None:
-                self.queue.add(group)
-
-    def _node_changed(self, old: meta.Partial | None, new: meta.Partial | None) -> None:
-        node = new or old
-        if node is None or (old is not None and new is not None and old.metadata.labels == new.metadata.labels):
-            return
-        for pod in self._by_node.get(node.metadata.name).values():
-            self._pod_changed(None, pod)
-
 
 class _Pods(msgspec.Struct, frozen=True, kw_only=True):
     items: list[Pod] | None = None
@@ -172,12 +125,3 @@ def _mark(pod: Pod, now: datetime.datetime) -> requests.Request:
         'status': {'conditions': [placement.violation(conditions.timestamp(now))]},
     }
     return requests.patch(requests.PODS, namespace, name, change, requests.Patch.STRATEGIC, subresource='status')
-
-
-def _groups(pod: Pod) -> tuple[placement.Group, ...]:
-    group = placement.group_of(pod)
-    return () if group is None else (group,)
-
-
-def _leaders_node(pod: Pod) -> tuple[str, ...]:
-    return (pod.spec.node_name,) if pod.is_leader and pod.spec.node_name else ()

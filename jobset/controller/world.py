@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple, NoReturn, Protocol
 
 from jobset.api import jobs, keys, meta, pods, types
-from jobset.controller import groups, podcache, witness
+from jobset.controller import groups, places, podcache, witness
 from jobset.core import family, inplace, network, ranks, volumes
 from jobset.kube import client, errors, index, informer, requests, times
 
@@ -105,6 +105,7 @@ class World:
             self.pods.follow(self._pod_changed)
         self.witness = witness.Witness(self.pods)
         self.groups = groups.Groups(api, self.pods, self._concerns, namespace=namespace, watching=watching)
+        self.places = places.Places(api, self.jobsets, self.pods, self._concerns, settings=watching)
         self._by_service = index.Index(_service_of)
         self.jobsets.subscribe(self._by_service.on_change)
         self.jobsets.subscribe(self._jobset_changed)
@@ -125,7 +126,7 @@ class World:
     async def run(self) -> None:
         """Keep the caches up to date until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for each in (self.jobsets, self.jobs, self.services, self.claims, self.pods):
+            for each in (self.jobsets, self.jobs, self.services, self.claims, self.pods, self.places):
                 group.create_task(each.run(), name=f'informer of {each.resource.plural}')
             group.create_task(self.groups.run(), name='groups of pods')
 

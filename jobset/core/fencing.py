@@ -47,10 +47,15 @@ class Ruling(NamedTuple):
     """What is to be done."""
 
     acts: tuple[plan.PodAct, ...] = ()
-    is_blocked: bool = False
-    """Whether a pod of an earlier attempt may still run."""
+    blocking: tuple[pods.Pod, ...] = ()
+    """Pods of earlier attempts that may still run."""
 
     again_after_seconds: float | None = None
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether there are any."""
+        return bool(self.blocking)
 
 
 def is_wanted(jobset: types.JobSet) -> bool:
@@ -98,9 +103,9 @@ def rule(draft: status.Draft, jobset: types.JobSet, kin: family.Family, scene: S
     for act in acts:
         draft.tell(plan.EventType.WARNING, act.deed.value, f'pod {act.pod.name} {act.why}')
     _tell_problems(draft, problems)
-    blocked = any(_is_earlier(pod, jobset) and not pod.has_ended for pod in scene.pods)
-    pace = min(_PACE_SECONDS if blocked else limit.total_seconds(), limit.total_seconds())
-    return Ruling(tuple(acts), blocked, pace if again is None else min(pace, again))
+    blocking = tuple(pod for pod in scene.pods if _is_earlier(pod, jobset) and not pod.has_ended)
+    pace = min(_PACE_SECONDS if blocking else limit.total_seconds(), limit.total_seconds())
+    return Ruling(tuple(acts), blocking, pace if again is None else min(pace, again))
 
 
 class _Judged(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Final
 
 from jobset.api import extras, jobs, types
 from jobset.api.extravalues import Pause
-from jobset.core import conditions, memory, plan, status
+from jobset.core import conditions, memory, plan, status, waiting
 
 _STORED: Final = re.compile(r'pause ([0-9]{1,9}): jobs are made at (\S+)')
 
@@ -27,11 +27,23 @@ def begin(draft: status.Draft, jobset: types.JobSet, failed: Iterable[jobs.Job])
     seconds = length(wanted, number, jitter_by=f'{jobset.metadata.uid}/{draft.current.restarts}')
     at = (draft.now + datetime.timedelta(seconds=seconds)).astimezone(datetime.UTC)
     memory.remember(draft, memory.PAUSE, 'RestartPause', f'pause {number}: jobs are made at {at.isoformat()}')
+    foretold = wait(draft.current)
+    if foretold is not None:
+        waiting.foretell(draft, foretold)
     draft.tell(
         plan.EventType.NORMAL,
         'RestartPause',
         f'attempt {draft.current.restarts} begins after a pause of {seconds:g} s (pause {number} in a row)',
     )
+
+
+def wait(current: types.Status) -> waiting.Wait | None:
+    """What is told of the pause before the running attempt; None where there is none."""
+    found = _STORED.fullmatch(memory.recall(current, memory.PAUSE))
+    if found is None:
+        return None
+    at = conditions.timestamp(conditions.parsed(found[2]))
+    return waiting.Wait(waiting.PAUSED, f'attempt {current.restarts} begins at {at} (pause {found[1]} in a row)')
 
 
 def seconds_left(jobset: types.JobSet, now: datetime.datetime) -> float:

@@ -6,7 +6,7 @@ decided on facts that are about to change.
 
 import dataclasses
 import datetime
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
@@ -17,12 +17,14 @@ from jobset.core import (
     children,
     conditions,
     conflicts,
+    domains,
     done,
     elastic,
     executions,
     failure,
     family,
     fencing,
+    holdups,
     inplace,
     limits,
     losses,
@@ -37,6 +39,7 @@ from jobset.core import (
     suspension,
     ttl,
     volumes,
+    waiting,
 )
 from jobset.core.groups import grouping, observed
 
@@ -67,6 +70,12 @@ class Facts:
 
     groups: observed.Seen = observed.NOTHING
     """The set's Workload and PodGroups; looked at only where it asks for gangs."""
+
+    unplaced: Sequence[domains.Unplaced] = ()
+    """Leaders for which the scheduler finds no node, where Jobs are placed exclusively."""
+
+    may_retell: bool = True
+    """Whether the text of what is waited for may change by itself: not just after it did."""
 
     gates: features.FeatureGates = dataclasses.field(default_factory=features.FeatureGates)
 
@@ -133,7 +142,8 @@ def _finished(
     """After the end: what still runs is stopped, the counters go on, and in the end the set itself goes."""
     jobset = facts.jobset
     left = ttl.seconds_left(jobset, now)
-    groups = grouping.ended(jobset, facts.gates, facts.groups, draft)
+    groups = grouping.ended(jobset, facts.gates, facts.groups)
+    waiting.rest(draft)
     return plan.Plan(
         groups=groups,
         delete=tuple(
@@ -170,7 +180,7 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
         again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
         before = msgspec.structs.replace(before, delete=before.delete + again)
     pause = pauses.seconds_left(jobset, draft.now)
-    wanted = _going_on(facts, cohort, draft, before, is_old_left=bool(old), waits=pause > 0 or ruling.is_blocked)
+    wanted = _going_on(facts, cohort, draft, before, old=old, ruling=ruling, pauses_=pause > 0)
     again_after = _soonest(wanted.again_after_seconds, verdict.again_after_seconds, pause if pause > 0 else None)
     return msgspec.structs.replace(wanted, again_after_seconds=again_after)
 
@@ -207,11 +217,13 @@ def _going_on(
     draft: status.Draft,
     before: plan.Plan,
     *,
-    is_old_left: bool,
-    waits: bool,
+    old: Sequence[family.Cohort],
+    ruling: fencing.Ruling,
+    pauses_: bool,
 ) -> plan.Plan:
     """What the running attempt needs: groups, Service, claims, Jobs, in the size and the state that is wanted."""
     jobset = facts.jobset
+    is_old_left, waits = bool(old), pauses_ or ruling.is_blocked
     gangs = grouping.Turn(jobset, facts.gates, facts.groups, draft)
     due = executions.due(jobset, cohort) if facts.gates.execution_attempts else None
     if due is not None:
@@ -225,6 +237,8 @@ def _going_on(
     resume = () if jobset.suspended or is_held else suspension.resume(draft, jobset, cohort)
     grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
     again_after, patience = _restart_in_place(facts, draft, cohort)
+    seen = holdups.Seen(facts.family, cohort, old, ruling, grouped.waits, facts.unplaced)
+    retell_after = holdups.review(draft, jobset, seen, may_retell=facts.may_retell)
     told = _told(before, draft)
     return msgspec.structs.replace(
         told,
@@ -237,7 +251,7 @@ def _going_on(
         create=create,
         suspend=suspend,
         resume=grouped.resume,
-        again_after_seconds=_soonest(again_after, grouped.again_after_seconds or None),
+        again_after_seconds=_soonest(again_after, retell_after),
         patience_seconds=patience,
     )
 

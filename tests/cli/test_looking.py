@@ -97,6 +97,19 @@ def test_tree(jobset: Jobset) -> None:
     )
 
 
+def test_what_is_waited_for_is_told_in_full(jobset: Jobset, cluster: fakes.Cluster) -> None:
+    text = 'Job js-train-0 waits for a domain of rack to itself: 1 of 1 are taken (1 by JobSet other)'
+    held = facts.condition('Waiting', 'NoExclusiveDomain', text)
+    counted = {'replicatedJobsStatus': [facts.counts('train')], 'conditions': [held]}
+    cluster.put(facts.jobset(facts.group('train'), status=counted))
+
+    _, tree, _ = jobset('tree', 'js')
+    _, status, _ = jobset('status', 'js')
+
+    assert tree.splitlines()[0].endswith(f'  Waiting: {text}')
+    assert text in status
+
+
 @pytest.mark.usefixtures('pipeline')
 def test_tree_for_programs(jobset: Jobset) -> None:
     _, out, _ = jobset('tree', 'js', '-o', 'json')

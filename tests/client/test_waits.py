@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from jobset.api import keys
 from jobset.client import waits
 from tests.client import facts
 
@@ -33,8 +34,25 @@ def test_suspended_by_a_person() -> None:
 
 
 def test_suspended_in_a_queue() -> None:
-    obj = facts.jobset(facts.group('train'), suspend=True, labels={waits.KUEUE_QUEUE: 'team-a'})
+    obj = facts.jobset(facts.group('train'), suspend=True, labels={keys.KUEUE_QUEUE: 'team-a'})
     assert told(obj, suspender='kueue') == ['suspended: waits in the queue team-a']
+
+
+@pytest.mark.parametrize(
+    ('reason', 'status', 'expected'),
+    [
+        ('NoExclusiveDomain', 'True', ['in its words']),
+        ('NoExclusiveDomain', 'False', []),
+        ('DependsOn', 'True', []),
+        ('Queued', 'True', []),
+    ],
+)
+def test_what_the_controller_says_is_told_where_it_is_not_seen_here(
+    reason: str, status: str, expected: list[str]
+) -> None:
+    said = facts.condition('Waiting', reason, 'in its words', status=status)
+    held = {'replicatedJobsStatus': [facts.counts('train')], 'conditions': [said]}
+    assert told(facts.jobset(facts.group('train'), status=held)) == expected
 
 
 def test_nobody_has_taken_it_up() -> None:

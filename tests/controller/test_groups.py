@@ -171,8 +171,8 @@ async def test_missing_rights_are_told_and_waited_for() -> None:
     server.refuse = lambda seen: forbidden if seen.path == BETA.pod_groups.collection() else None
 
     async with running(server):
-        await until(server, lambda: server.condition('GangWaiting') is not None)
-        found = server.condition('GangWaiting')
+        await until(server, lambda: server.condition('Waiting') is not None)
+        found = server.condition('Waiting')
         waited = server.names(requests.JOBS)
         server.refuse = lambda seen: None
         await until(server, lambda: server.names(requests.JOBS) == ['js-a-0'])

@@ -79,6 +79,16 @@ class Cluster:
     async def kill(self, name: str) -> None:
         await self._api.send(requests.delete(requests.PODS, 'default', name, grace_seconds=0))
 
+    async def suspend(self, name: str) -> None:
+        change = {'spec': {'suspend': True}}
+        await self._api.send(requests.patch(world.JOBSETS, 'default', name, change, requests.Patch.MERGE))
+
+    async def waiting(self, name: str) -> tuple[str, str, str]:
+        """What a JobSet says that it waits for."""
+        found = msgspec.json.decode(await self._api.send(requests.read(world.JOBSETS, 'default', name)))
+        told = {each['type']: each for each in found['status']['conditions']}['Waiting']
+        return told['status'], told['reason'], told['message']
+
     async def relabel(self, node: str, rack: str) -> None:
         change = {'metadata': {'labels': {RACK: rack}}}
         await self._api.send(requests.patch(requests.NODES, None, node, change, requests.Patch.MERGE))
@@ -154,6 +164,28 @@ def test_a_job_without_a_rack_waits_and_others_keep_out() -> None:
         return await made.racks()
 
     assert play(1, story) == {'a-w-0': {'rack-0'}, 'b-w-0': {'nowhere'}, 'plain-w-0': {'nowhere'}}
+
+
+def test_a_set_says_which_domains_are_taken_and_by_whom() -> None:
+    async def story(made: Cluster) -> list[tuple[str, str, str]]:
+        await made.apply(jobset('a'))
+        await asyncio.sleep(60)
+        await made.apply(jobset('b', jobs=2))
+        await asyncio.sleep(60)
+        told = [await made.waiting('b')]
+        await made.suspend('a')
+        await asyncio.sleep(60)
+        told.append(await made.waiting('b'))
+        return told
+
+    waits, later = play(1, story)
+
+    assert waits[:2] == ('True', 'NoExclusiveDomain')
+    assert waits[2].startswith(
+        f'Job b-w-0 waits for a domain of {RACK} to itself (so do 1 more of its Jobs): 1 of 1 are taken (1 by JobSet '
+        'a); the scheduler says of its leader: 0/2 nodes are available'
+    )
+    assert f' waits for a domain of {RACK} to itself: 1 of 1 are taken (1 by this one); ' in later[2]
 
 
 def test_nothing_is_followed_while_nobody_asks_for_placement() -> None:

@@ -159,9 +159,9 @@ def test_previous_attempts_are_deleted_first(
         status=_status(build.counters('a'), restarts=1),
     )
 
-    assert _pass(jobset, build.job('a-0', ended=build.completed(), deleting=deleting)) == plan.Plan(
-        delete=() if deleting else (build.ref('a-0'),), create=created
-    )
+    found = _pass(jobset, build.job('a-0', ended=build.completed(), deleting=deleting))
+
+    assert (found.delete, found.create) == (() if deleting else (build.ref('a-0'),), created)
 
 
 def test_all_ready_ends_a_restart() -> None:
@@ -364,7 +364,11 @@ def test_a_conflict_does_not_end_while_a_name_waits_to_become_free() -> None:
         status=_status(build.counters('a'), restarts=1, conditions=(conflict,)),
     )
 
-    assert _pass(jobset, build.job('a-0', deleting=True)) == plan.Plan()
+    found = _pass(jobset, build.job('a-0', deleting=True))
+
+    assert found.status is not None
+    assert conflict in found.status.conditions
+    assert found.create == ()
 
 
 def test_a_conflict_ends_when_no_name_is_taken_any_more() -> None:

@@ -307,15 +307,17 @@ def _remove_foreign(plural: str, obj: Object) -> Fact:
 def picture(sim: simulation.Simulation) -> Object:
     """How things are, without what differs from one story to the next: times, versions, uids and orders of lists.
 
-    Whether a start in order was ever seen to be in progress depends on how often somebody looked, and so does how far
+    Whether a start in order was ever seen to be in progress, and whether anything was waited for so long that it was
+    told, depends on how often somebody looked, and so does how far
     it had come when the set was suspended or ended.
     """
     jobset = sim.server.get('jobsets', 'js')
     status = dict(jobset.get('status', {})) if jobset else {}
-    history = {('StartupPolicyInProgress', 'False')}
+    history = {('StartupPolicyInProgress', 'False'), ('Waiting', 'False')}
     if status.get('terminalState') or (jobset is not None and jobset['spec'].get('suspend')):
         history = {
-            (f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')
+            *history,
+            *((f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')),
         }
     conditions = {
         c['type']: (c['status'], c['reason'], '' if c['type'] == 'RestartPaused' else c['message'])

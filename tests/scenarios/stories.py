@@ -226,11 +226,11 @@ def gang_without_room_holds_no_node_and_says_why(here: Space) -> None:
         waits = here.until_jobset(
             'gang',
             # What is told first may be older than the last of the pods.
-            lambda seen: bool(conditions(seen)) and message(seen, 'GangWaiting').startswith(text),
+            lambda seen: bool(conditions(seen)) and message(seen, 'Waiting').startswith(text),
             what='the gang to wait for room',
         )
 
-    assert conditions(waits) == {'GangWaiting': ('True', 'Unschedulable')}
+    assert conditions(waits) == {'Waiting': ('True', 'Unschedulable')}
     assert {pod['spec'].get('nodeName') for moment in pods.moments for pod in moment.values()} == {None}
 
     here.patch('jobsets', 'gang', {'op': 'add', 'path': '/spec/suspend', 'value': True})

@@ -7,6 +7,7 @@ whole gang, each of them a part.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from jobset.api import features, gangs, jobs, keys, types
 from jobset.api.validation import scheduling
@@ -14,7 +15,6 @@ from jobset.core import children, conditions, family, plan, status
 from jobset.core.groups import objects, observed
 
 DEGRADED = 'GangDegraded'
-WAITING = 'GangWaiting'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,17 +83,22 @@ def note_fault(draft: status.Draft, found: Wanted, seen: observed.Seen) -> None:
         draft.set_silently(conditions.Notice(DEGRADED, False, 'GangComplete', 'gangs are as they were asked for'))
 
 
-def held(jobset: types.JobSet, found: Wanted, seen: observed.Seen) -> conditions.Notice | None:
-    """Why no Job may be made or resumed yet, though its turn has come; None when nothing is in the way.
+class Held(NamedTuple):
+    """Why no Job may be made or resumed yet, though its turn has come."""
 
-    Without a message where that is too short a matter to tell.
-    """
+    reason: str
+    text: str
+    """Empty where that is too short a matter to tell."""
+
+
+def held(jobset: types.JobSet, found: Wanted, seen: observed.Seen) -> Held | None:
+    """What is in the way of Jobs; None when nothing is."""
     if not found.sorts:
         return None
     if seen.state is observed.State.UNKNOWN:
         # Looking takes a moment, and is nobody's business unless it fails.
         text = f'Workloads and PodGroups cannot be seen: {seen.trouble}' if seen.trouble else ''
-        return _waiting('GroupsUnknown', text)
+        return Held('GroupsUnknown', text)
     if jobset.suspended:
         return None
     attempt = str(jobset.status.restarts)
@@ -112,11 +117,7 @@ def held(jobset: types.JobSet, found: Wanted, seen: observed.Seen) -> conditions
         return None
     more = f' and {len(going) - 1} more' if len(going) > 1 else ''
     text = f'{going[0]}{more} of the time before the suspension is being deleted; it stays until its pods are gone'
-    return _waiting('GroupTerminating', text)
-
-
-def _waiting(reason: str, message: str) -> conditions.Notice:
-    return conditions.Notice(WAITING, True, reason, message)
+    return Held('GroupTerminating', text)
 
 
 def all_gone(seen: observed.Seen) -> plan.Groups:

@@ -1,7 +1,6 @@
 """Why a gang waits, for people who do not look at PodGroups: which stage, how many fit, what is missing.
 
-What the scheduler said of the group and of its pods is told in one condition of the JobSet, and in an event each time
-that the reason changes.
+What the scheduler said of the group and of its pods is told as :mod:`jobset.core.waiting` does.
 """
 
 import datetime
@@ -10,73 +9,55 @@ from collections.abc import Mapping
 from typing import Final
 
 from jobset.api import gangs, types
-from jobset.core import conditions, plan, status
+from jobset.core import conditions, plan, waiting
 from jobset.core.groups import decisions, observed
 
 PATIENCE_SECONDS: Final = 10
 """How long a group may be without pods, or without an answer of the scheduler, until that is worth telling."""
 
-RETELL_SECONDS: Final = 15
-"""How long a text stands until it may change by itself: the scheduler's words change with every node."""
-
 _SCHEDULED: Final = ('PodGroupInitiallyScheduled', 'PodGroupScheduled')
 _ON_PAPER: Final = re.compile(
     r'minCount \([0-9]+\) cannot be satisfied: ([0-9]+) scheduled, ([0-9]+) remaining', re.ASCII
 )
-_ALL_PLACED: Final = conditions.Notice(
-    decisions.WAITING, False, 'GangsScheduled', 'the pods of every gang that may exist have their nodes'
+_REASONS: Final = frozenset(
+    {
+        'GroupTerminating',
+        'GroupsUnknown',
+        'NoAnswer',
+        'Preempted',
+        'SchedulerError',
+        'Unschedulable',
+        'WaitingForPods',
+    }
 )
 
 
 def explain(
-    draft: status.Draft,
     jobset: types.JobSet,
     needs: Mapping[str, decisions.Need],
     seen: observed.Seen,
-) -> float | None:
-    """Record why gangs wait, or that none does; returns when to look again although nothing changes."""
-    told: list[conditions.Notice] = []
-    again: float | None = None
+    now: datetime.datetime,
+) -> waiting.Waits:
+    """Why gangs wait."""
+    told: list[waiting.Wait] = []
+    quiet: list[waiting.Quiet] = []
     for name, need in needs.items():
         group = seen.pod_groups.get(name)
         if group is None:
             continue
-        verdict = _judge(jobset, need.gang, group, seen.pods.get(name) or observed.PodTally(), draft.now)
+        verdict = _judge(jobset, need.gang, group, seen.pods.get(name) or observed.PodTally(), now)
         if isinstance(verdict, float):
-            again = verdict if again is None else min(again, verdict)
+            quiet.append(waiting.Quiet(_REASONS, verdict))
         elif verdict is not None:
             told.append(verdict)
-    if not told:
-        if again is None:
-            note(draft, _ALL_PLACED, may_retell=True)
-        return again
-    first, others = told[0], len(told) - 1
-    if others:
-        first = first._replace(
-            message=f'{first.message} ({others} more {"gang waits" if others == 1 else "gangs wait"})'
-        )
-    return RETELL_SECONDS if note(draft, first, may_retell=seen.may_retell) else again
+    return waiting.Waits(told, quiet)
 
 
-def note(draft: status.Draft, notice: conditions.Notice, *, may_retell: bool) -> bool:
-    """Set the condition; whether a change of its text was put off. An event tells of a new reason only."""
-    old = conditions.find(draft.current, decisions.WAITING)
-    same = old is not None and old.is_true == notice.holds and old.reason == notice.reason
-    if not same:
-        draft.set(notice)
-    elif old is not None and old.message != notice.message:
-        if not may_retell:
-            return True
-        draft.set_silently(notice)
-    return False
-
-
-def rest(draft: status.Draft) -> None:
-    """Record that nothing waits any more, because the set is suspended or has ended."""
-    if not conditions.is_true(draft.current, decisions.WAITING):
-        return
-    text = 'the JobSet is suspended or has ended'
-    draft.set_silently(conditions.Notice(decisions.WAITING, False, 'NothingToSchedule', text))
+def held(notice: decisions.Held) -> waiting.Waits:
+    """Why no Job may be made yet; what is too short a matter to tell leaves standing what was told before."""
+    if notice.text:
+        return waiting.Waits((waiting.Wait(notice.reason, notice.text),))
+    return waiting.Waits(quiet=(waiting.Quiet(_REASONS),))
 
 
 def _judge(
@@ -85,7 +66,7 @@ def _judge(
     group: observed.PodGroup,
     pods: observed.PodTally,
     now: datetime.datetime,
-) -> conditions.Notice | float | None:
+) -> waiting.Wait | float | None:
     """Why a group waits; a number of seconds where it is too early to say; None where it does not."""
     if pods.exist and not pods.waiting:
         return None
@@ -109,7 +90,7 @@ def _telling(pods: observed.PodTally) -> str:
 
 def _silence(
     group: observed.PodGroup, pods: observed.PodTally, counts: str, now: datetime.datetime
-) -> conditions.Notice | float:
+) -> waiting.Wait | float:
     """The scheduler has said nothing of the group yet."""
     made = group.metadata.creation_timestamp
     left = 0.0 if made is None else PATIENCE_SECONDS - (now - conditions.parsed(made)).total_seconds()
@@ -121,15 +102,15 @@ def _silence(
     return _waiting('NoAnswer', f'{counts}; {text}')
 
 
-def _again(pods: observed.PodTally, counts: str, why: str) -> conditions.Notice:
+def _again(pods: observed.PodTally, counts: str, why: str) -> waiting.Wait:
     """The gang had its nodes once, and has lost some or all."""
     if not pods.disrupted or pods.bound:
         return _waiting('Unschedulable', f'{counts}; {why}')
     return _waiting('Preempted', f'{counts}; it lost them ({pods.disrupted}), and waits anew: {why}')
 
 
-def _waiting(reason: str, message: str) -> conditions.Notice:
-    return conditions.Notice(decisions.WAITING, True, reason, message, plan.EventType.WARNING)
+def _waiting(reason: str, message: str) -> waiting.Wait:
+    return waiting.Wait(reason, message, plan.EventType.WARNING)
 
 
 def _with_fit(of_group: str, of_pods: str) -> str:

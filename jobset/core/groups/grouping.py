@@ -3,7 +3,7 @@
 import dataclasses
 
 from jobset.api import features, gangs, types
-from jobset.core import children, family, plan, startup, status
+from jobset.core import children, family, plan, startup, status, waiting
 from jobset.core.groups import decisions, explaining, observed
 
 
@@ -17,7 +17,7 @@ class Outcome:
 
     resume: tuple[plan.Resumption, ...] = ()
     sorts: tuple[gangs.Gang, ...] = ()
-    again_after_seconds: float | None = None
+    waits: waiting.Waits = waiting.NOTHING
 
 
 class Turn:
@@ -49,12 +49,10 @@ class Turn:
         if not self._wanted.is_asked:
             return Outcome(resume=resume)
         if self._held is not None:
-            put_off = self._held.message and explaining.note(self._draft, self._held, may_retell=self._seen.may_retell)
-            return Outcome(again_after_seconds=explaining.RETELL_SECONDS if put_off else None)
+            return Outcome(waits=explaining.held(self._held))
         decisions.note_fault(self._draft, self._wanted, self._seen)
         used = self._wanted.sorts if create else ()
         if self._jobset.suspended:
-            explaining.rest(self._draft)
             return Outcome(groups=decisions.all_gone(self._seen), resume=resume, sorts=used)
         now = decisions.Pass(
             jobset=self._jobset,
@@ -70,18 +68,14 @@ class Turn:
         kept = tuple(one for one in resume if one.job not in stale) if stale else resume
         now = dataclasses.replace(now, resume=kept)
         if not self._wanted.sorts:
-            explaining.rest(self._draft)
             return Outcome(delete=stale, resume=kept)
         needs = decisions.needed(now)
-        again = explaining.explain(self._draft, self._jobset, needs, self._seen)
-        return Outcome(
-            groups=decisions.decide(now, needs), delete=stale, resume=kept, sorts=used, again_after_seconds=again
-        )
+        waits = explaining.explain(self._jobset, needs, self._seen, self._draft.now)
+        return Outcome(groups=decisions.decide(now, needs), delete=stale, resume=kept, sorts=used, waits=waits)
 
 
-def ended(jobset: types.JobSet, gates: features.FeatureGates, seen: observed.Seen, draft: status.Draft) -> plan.Groups:
+def ended(jobset: types.JobSet, gates: features.FeatureGates, seen: observed.Seen) -> plan.Groups:
     """What becomes of the groups of a set that has ended: they hold claims for devices, and go."""
     if not gangs.gangs(jobset, gates):
         return plan.NO_GROUPS
-    explaining.rest(draft)
     return decisions.all_gone(seen)

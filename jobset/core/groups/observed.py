@@ -161,9 +161,6 @@ class Seen:
     pods: Mapping[str, PodTally] = field(default_factory=dict)
     """Pods by name of their group."""
 
-    may_retell: bool = True
-    """Whether the text of a condition may change by itself: not just after it did."""
-
 
 NOTHING: Final = Seen()
 """Nothing is known: nobody has looked."""

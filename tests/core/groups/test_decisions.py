@@ -86,8 +86,9 @@ def pass_(
     groups: observed.Seen = READY,
     gates: features.FeatureGates = GATES,
     at: float = 5,
+    **more: Any,
 ) -> plan.Plan:
-    facts = dataclasses.replace(build.facts(jobset, *family), groups=groups, gates=gates)
+    facts = dataclasses.replace(build.facts(jobset, *family), groups=groups, gates=gates, **more)
     return reconcile.reconcile(facts, build.at(at))
 
 
@@ -347,7 +348,7 @@ def test_suspension_takes_the_groups_and_resumption_waits_for_that() -> None:
     assert held.status is not None
     assert [(each.type, each.reason) for each in held.status.conditions] == [
         ('Suspended', 'x'),
-        ('GangWaiting', 'GroupTerminating'),
+        ('Waiting', 'GroupTerminating'),
     ]
     assert made(resumed) == {'Workload': [('set', 2)], 'js-set-0': 2}
     assert [each.job for each in resumed.resume] == [build.ref('a-0')]

@@ -37,14 +37,13 @@ def told(
         made.pod_group('js-set-0', 5, conditions=list(conditions)),
         templates=(('set', 5),),
         pods={} if pods is None else {'js-set-0': pods},
-        may_retell=may_retell,
     )
-    return made.pass_(jobset, job, groups=groups, at=at)
+    return made.pass_(jobset, job, groups=groups, at=at, may_retell=may_retell)
 
 
 def waiting(found: plan.Plan) -> tuple[str, str, str] | None:
     conditions = found.status.conditions if found.status is not None else ()
-    return next(((one.status, one.reason, one.message) for one in conditions if one.type == 'GangWaiting'), None)
+    return next(((one.status, one.reason, one.message) for one in conditions if one.type == 'Waiting'), None)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +136,7 @@ def test_nothing_to_tell(conditions: list[Any], pods: observed.PodTally | None, 
 
 
 def told_before(message: str) -> types.Status:
-    one = build.condition('GangWaiting', holds=True, reason='Unschedulable', message=message)
+    one = build.condition('Waiting', holds=True, reason='Unschedulable', message=message)
     return types.Status(conditions=(one,))
 
 
@@ -165,9 +164,9 @@ def test_other_words_wait_their_turn() -> None:
 def test_the_end_of_waiting_is_told() -> None:
     found = told(verdict('True', 'Scheduled'), pods=made.pods(5, 5), status=told_before('x'))
 
-    text = 'the pods of every gang that may exist have their nodes'
-    assert waiting(found) == ('False', 'GangsScheduled', text)
-    assert found.events == (plan.Event(plan.EventType.NORMAL, 'GangsScheduled', text),)
+    text = 'nothing holds up the JobSet'
+    assert waiting(found) == ('False', 'NothingToWaitFor', text)
+    assert found.events == (plan.Event(plan.EventType.NORMAL, 'NothingToWaitFor', text),)
 
 
 @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ def test_several_that_wait() -> None:
 
     told_ = waiting(found)
     assert told_ is not None
-    assert told_[2].endswith('no room (1 more gang waits)')
+    assert told_[2].endswith('no room (1 more: Unschedulable)')
 
 
 @pytest.mark.parametrize('spec', [{'suspend': True}, {}])
@@ -213,7 +212,7 @@ def test_nothing_waits_in_a_set_that_is_at_rest(spec: Any) -> None:
         before = msgspec.structs.replace(before, conditions=(*before.conditions, ended))
     jobset = build.jobset(made.part('a'), metadata=made.asking('set'), status=before, **spec)
 
-    assert waiting(made.pass_(jobset)) == ('False', 'NothingToSchedule', 'the JobSet is suspended or has ended')
+    assert waiting(made.pass_(jobset)) == ('False', 'NothingToWaitFor', 'the JobSet is suspended or has ended')
 
 
 def test_annotations_are_spelled_as_here() -> None:
