@@ -25,7 +25,7 @@ class Followed(feeds.Feed):
         self._listener, self._body = listener, body
         self._notice = self._tell_soon
         try:
-            self.tell()
+            self.tell_now()
             while not self._ended:
                 await self._wait()
                 if self._is_bookmark_due():
@@ -35,7 +35,7 @@ class Followed(feeds.Feed):
         if self._fault is not None:
             raise self._fault
 
-    def tell(self) -> None:
+    def tell_now(self) -> None:
         """Tells the listener what waits, up to the size of a piece; the rest after others had their turn."""
         listener, body, waiting, size = self._listener, self._body, self._waiting, 0
         self._is_telling = False
@@ -77,4 +77,4 @@ class Turns:
     def _tell(self) -> None:
         due, self._due = self._due, []
         for feed in due:
-            feed.tell()
+            feed.tell_now()
