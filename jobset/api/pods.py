@@ -14,7 +14,9 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     jobset_uid: str = msgspec.field(default='', name=keys.JOBSET_UID)
     replicated_job: str = msgspec.field(default='', name=keys.REPLICATED_JOB_NAME)
+    job_index: str = msgspec.field(default='', name=keys.JOB_INDEX)
     restart_attempt: str = msgspec.field(default='', name=keys.RESTART_ATTEMPT)
+    job_restart_attempt: str = msgspec.field(default='', name=keys.JOB_RESTART_ATTEMPT)
     job_uid: str = msgspec.field(default='', name=JOB_UID)
 
 
@@ -56,6 +58,8 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel',
 
     name: str = ''
     state: ContainerState = msgspec.field(default_factory=ContainerState)
+    last_state: ContainerState = msgspec.field(default_factory=ContainerState)
+    """How it was before it started again, if it did."""
 
 
 class PodSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):

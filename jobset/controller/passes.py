@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, looking, metrics, patterns, world
-from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles
+from jobset.core import attempts, causes, conditions, failure, fencing, inplace, losses, plan, reconcile, singles
 from jobset.core.groups import decisions, explaining, observed
 from jobset.kube import backoff, errors
 
@@ -162,6 +162,7 @@ class Passes:
             answers=answers,
             pods=self._seen.pods_of(jobset),
             deaths=deaths,
+            loss=await self._loss(jobset),
             scene=scene,
             gates=self._gates,
         )
@@ -205,9 +206,21 @@ class Passes:
             self._tell_once(jobset, 'PodsNotReadable', str(error))
             return causes.of_job(job, seen)
 
-    async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
+    async def _loss(self, jobset: types.JobSet) -> causes.Loss:
+        crew = self._seen.pods_of(jobset)
+        if not self._gates.in_place_restart or not inplace.wants_loss(jobset, crew):
+            return causes.NOBODY_KNOWS
         try:
-            return await self._looker.scene(jobset, self._seen.family(jobset), now)
+            return await self._looker.loss(jobset.metadata.namespace, crew, self._seen.witness.deaths)
+        except errors.Forbidden as error:
+            self._tell_once(jobset, 'PodsNotReadable', str(error))
+            return causes.NOBODY_KNOWS
+
+    async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
+        kin = self._seen.family(jobset)
+        kin.expect(singles.wanted(jobset, self._gates))
+        try:
+            return await self._looker.scene(jobset, kin, now, self._seen.pods_of(jobset).going.values())
         except errors.Forbidden as error:
             self._tell_once(jobset, 'PodsNotReadable', str(error))
             return None

@@ -54,6 +54,18 @@ class Death(NamedTuple):
     time: str = ''
 
 
+class Loss(NamedTuple):
+    """A rank that was lost or failed, and began a restart in place because of it."""
+
+    replicated_job: str
+    rank: str
+    death: Death
+
+
+NOBODY_KNOWS: Final = Loss('', '', Death(Cause.UNKNOWN))
+"""Nothing is left that would tell whose fault it was."""
+
+
 def of_job(job: jobs.Job, deaths: Iterable[Death] = ()) -> Death:
     """Why the Job failed: by the pod of it that failed first, else by what its condition says."""
     # A pod that was disrupted has often not ended yet, and has no time; its peers fail because of it.
@@ -73,6 +85,11 @@ def of_pod(pod: pods.Pod) -> Death | None:
     if early is not None or pod.status.phase != 'Failed':
         return early
     return _by_kubelet(pod) or _by_container(pod) or _death(pod, Cause.UNKNOWN, pod.status.reason, pod.status.message)
+
+
+def of_containers(pod: pods.Pod) -> Death | None:
+    """Why the containers of the pod had to start again; None while they are the first ones."""
+    return _ended(pod, [(one.name, one.last_state.terminated) for one in pod.containers])
 
 
 def _disrupted(pod: pods.Pod) -> Death | None:
@@ -109,14 +126,15 @@ def _death(pod: pods.Pod, cause: Cause, reason: str, message: str) -> Death:
 
 
 def _by_container(pod: pods.Pod) -> Death | None:
-    ended = [
-        (end.finished_at or '', container.name, end)
-        for container in pod.containers
-        if (end := container.state.terminated) is not None and end.exit_code != 0
-    ]
-    if not ended:
+    return _ended(pod, [(one.name, one.state.terminated) for one in pod.containers])
+
+
+def _ended(pod: pods.Pod, endings: list[tuple[str, pods.Terminated | None]]) -> Death | None:
+    """By the container that failed first."""
+    failed = [(end.finished_at or '', name, end) for name, end in endings if end is not None and end.exit_code != 0]
+    if not failed:
         return None
-    time, name, end = min(ended, key=lambda each: each[:2])
+    time, name, end = min(failed, key=lambda each: each[:2])
     return Death(
         Cause.START if end.reason in _NEVER_RAN else Cause.APPLICATION,
         f'{end.reason or "Error"}: exit code {end.exit_code}',

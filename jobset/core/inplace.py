@@ -13,17 +13,21 @@ depends on the order in which we see things: whoever takes over in the middle de
 
 import datetime
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from jobset.api import keys, templates, types
-from jobset.core import conditions, failure, family, plan, ranks, status
+from jobset.api import extras, features, keys, templates, types
+from jobset.core import attempts, budgets, causes, conditions, failure, family, pauses, plan, ranks, rounds, status
 
 STALLED: Final = 'InPlaceRestartStalled'
 
 REPORT_SECONDS: Final = 300
 """How long no pod may come, go or announce anything before the ranks that are waited for are named."""
+
+CAUSE_SECONDS: Final = 3
+"""How long an attempt may wait for its cause: an agent is often faster than the kubelet, which tells how containers
+ended. Only sets wait that asked what restarts may cost, or to have it archived."""
 
 _SHOWN: Final = 10
 """How many ranks a message names."""
@@ -38,29 +42,132 @@ REPORTED: Final = conditions.Notice(STALLED, False, 'RanksReported', 'all ranks 
 NOT_WATCHED: Final = conditions.Notice(STALLED, False, 'NotWaiting', 'nothing is waited for at the moment')
 
 
+class Answer(NamedTuple):
+    """What a pass is to do beside storing the numbers."""
+
+    again_after_seconds: float | None = None
+    patience_seconds: float = 0
+    """How old the counters in the status may be."""
+
+    archive: plan.AttemptRecord | None = None
+
+
 def is_wanted(jobset: types.JobSet) -> bool:
     """Whether the set restarts in place."""
     policy = jobset.spec.failure_policy
     return policy is not None and policy.restart_strategy == types.RestartStrategy.IN_PLACE_RESTART
 
 
-def apply(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:
-    """Write the answer to the announcements into the draft; returns after how many seconds to look again."""
+def wants_loss(jobset: types.JobSet, seen: ranks.Ranks) -> bool:
+    """Whether it matters why an attempt begins, and one does that is not judged yet."""
+    if not is_wanted(jobset) or not attempts.wants_deaths(jobset) or jobset.suspended or seen.malformed:
+        return False
+    is_over = conditions.terminal(jobset.status) is not None
+    return not is_over and seen.top > rounds.of(jobset.status).through
+
+
+def apply(
+    draft: status.Draft,
+    jobset: types.JobSet,
+    seen: ranks.Ranks,
+    cohort: family.Cohort,
+    *,
+    loss: causes.Loss = causes.NOBODY_KNOWS,
+    gates: features.FeatureGates = features.DEFAULTS,
+) -> Answer:
+    """Write the answer to the announcements into the draft. ``loss`` is why an attempt begins."""
     policy = jobset.spec.failure_policy
     if policy is None:
-        return None
-    free = draft.current.restarts - draft.current.restarts_count_towards_max
-    attempts = 0 if seen.malformed else seen.top - free
-    if max(seen.most_restarts, attempts) > policy.max_restarts:
-        failure.fail(draft, 'ReachedMaxRestarts', 'jobset failed due to reaching max number of restarts')
-        return None
+        return Answer()
+    record = None
+    if (left := _seconds_for_cause(draft, jobset, seen, loss)) > 0:
+        return Answer(left, _patience(jobset, draft.current, seen))
+    if rounds.is_kept(jobset):
+        record = _judged(draft, jobset, policy, seen, loss=loss, gates=gates)
+    elif _is_over_max(draft.current, policy, seen):
+        _fail_at_max(draft)
+    if conditions.terminal(draft.current) is not None:
+        return Answer(archive=record)
     wrong = _wrong_sizes(jobset)
     if wrong is not None:
         draft.set(_stalled('WrongJobSettings', wrong))
+        return Answer(archive=record)
+    again = _answer(draft, jobset, seen, cohort)
+    return Answer(again, _patience(jobset, draft.current, seen), record)
+
+
+def _is_over_max(current: types.Status, policy: types.FailurePolicy, seen: ranks.Ranks) -> bool:
+    """As upstream counts: by the number of the attempt, and by what happened to any container."""
+    free = current.restarts - current.restarts_count_towards_max
+    counted = 0 if seen.malformed else seen.top - free
+    return max(seen.most_restarts, counted) > policy.max_restarts
+
+
+def _seconds_for_cause(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, loss: causes.Loss) -> float:
+    """For how long the cause of an attempt may still come; zero or less where it is known, or nobody asks."""
+    is_known = loss.death != causes.NOBODY_KNOWS.death
+    if is_known or seen.risen_at is None or not wants_loss(jobset, seen) or _is_scaled(draft.current, jobset):
+        return 0
+    return CAUSE_SECONDS - (draft.now - seen.risen_at).total_seconds()
+
+
+def _is_scaled(current: types.Status, jobset: types.JobSet) -> bool:
+    """Whether there are to be more or fewer ranks than ran last."""
+    return rounds.of(current).ranks not in (0, _expected(jobset))
+
+
+def _judged(
+    draft: status.Draft,
+    jobset: types.JobSet,
+    policy: types.FailurePolicy,
+    seen: ranks.Ranks,
+    *,
+    loss: causes.Loss,
+    gates: features.FeatureGates,
+) -> plan.AttemptRecord | None:
+    """Count what begins now, where the set asks for more than a number; see :mod:`jobset.core.rounds`."""
+    account = rounds.of(draft.current)
+    # A container may be seen to have failed before its pod announces the attempt that is to be paid for.
+    coming = int(extras.RESTART_BUDGETS.key in jobset.metadata.annotations)
+    if seen.most_restarts - account.free - coming > policy.max_restarts:
+        # Somebody fails again and again while the others wait: no budget is for that.
+        _fail_at_max(draft)
+        return attempts.in_place(draft, jobset, loss, account.through)
+    if seen.malformed or seen.top <= account.through:
         return None
+    charged = budgets.charge_in_place(jobset, loss)
+    is_free = jobset.suspended or _is_scaled(draft.current, jobset)
+    if not is_free and charged is not None and not charged.is_affordable:
+        budgets.end(draft, charged, f'first failed rank: {loss.rank or "unknown"}')
+    elif not is_free and charged is None and failure.is_used_up(draft.current, policy, gates):
+        _fail_at_max(draft)
+    else:
+        counts = not is_free and charged is None
+        grown = account._replace(
+            through=seen.top, counted=account.counted + int(counts), free=account.free + int(not counts)
+        )
+        rounds.store(draft, grown)
+        if charged is not None and not is_free:
+            budgets.spend(draft, charged)
+        if not is_free:
+            pauses.begin_in_place(draft, jobset, seen.top, runs_since=account.runs_since)
+    return None if is_free else attempts.in_place(draft, jobset, loss, account.through)
+
+
+def _fail_at_max(draft: status.Draft) -> None:
+    failure.fail(draft, 'ReachedMaxRestarts', 'jobset failed due to reaching max number of restarts')
+
+
+def _answer(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:
+    """Publish what the ranks are to do; returns after how many seconds to look again."""
     agreed = _agreed(jobset, seen, draft.current)
+    if agreed is not None and (left := _seconds_left(draft, jobset, agreed)) > 0:
+        draft.set(REPORTED)
+        return left
     if not seen.malformed:
         draft.current = _answered(draft.current, jobset, seen, agreed)
+    if agreed is not None and rounds.is_kept(jobset):
+        _note_opening(draft, jobset)
     if jobset.suspended or keys.DISABLE_IN_PLACE_RESTART in (jobset.metadata.annotations or {}):
         draft.set_silently(NOT_WATCHED)
         return None
@@ -70,8 +177,24 @@ def apply(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: 
     return _watch(draft, jobset, seen, cohort)
 
 
-def patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks) -> float:
-    """How many seconds the counters in the status may be old."""
+def _seconds_left(draft: status.Draft, jobset: types.JobSet, agreed: int) -> float:
+    """For how long the barrier must stay shut; a barrier that is open stays open."""
+    if agreed == draft.current.current_in_place_restart_attempt:
+        return 0
+    return pauses.seconds_left_in_place(msgspec.structs.replace(jobset, status=draft.current), agreed, draft.now)
+
+
+def _note_opening(draft: status.Draft, jobset: types.JobSet) -> None:
+    """Note since when how many ranks run. A set that was scaled down goes on as it ran."""
+    account, expected = rounds.of(draft.current), _expected(jobset)
+    opens = draft.current.current_in_place_restart_attempt != draft.stored.current_in_place_restart_attempt
+    if opens:
+        account = account._replace(runs_since=conditions.timestamp(draft.now))
+    if opens or account.ranks != expected:
+        rounds.store(draft, account._replace(ranks=expected))
+
+
+def _patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks) -> float:
     is_at_rest = seen.agreed(_expected(jobset)) == current.current_in_place_restart_attempt
     return min(_PATIENCE_PER_RANK * _expected(jobset), _PATIENCE_AT_REST if is_at_rest else _PATIENCE_IN_ROUND)
 

@@ -39,6 +39,7 @@ class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
 
     labels: Labels = msgspec.field(default_factory=Labels)
     annotations: Annotations = msgspec.field(default_factory=Annotations)
+    deletion_timestamp: str | None = None
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, rename='camel', gc=False):
@@ -78,6 +79,9 @@ class Report(NamedTuple):
     restarts: int
     """The most that any of its containers was restarted."""
 
+    goes_by: str | None = None
+    """When its time to end is over, where it was told to go."""
+
     @property
     def has_failed(self) -> bool:
         """Whether the pod has ended for good, so that another one takes its place."""
@@ -113,9 +117,16 @@ class Ranks:
         self.reporting: Counter[str] = Counter()
         """How many pods announce an attempt for each rank; those that failed do not."""
 
+        self.going: dict[str, str] = {}
+        """Pods that were told to go, and when their time to end is over."""
+
         self.malformed: dict[str, Report] = {}
         """Pods whose announcement cannot be read, by name."""
 
+        self.risen_at: datetime.datetime | None = None
+        """When a higher attempt was last announced than ever before."""
+
+        self._highest = -1
         self.changed_at: datetime.datetime | None = None
         """When any pod last came, went, or changed in what counts here."""
 
@@ -130,6 +141,8 @@ class Ranks:
         self.reports[name] = report
         self._count(name, report, 1)
         self.changed_at = now
+        if report.attempt is not None and report.attempt > self._highest:
+            self._highest, self.risen_at = report.attempt, now
         return True
 
     def drop(self, pod: Pod, now: datetime.datetime) -> None:
@@ -143,6 +156,12 @@ class Ranks:
     def top(self) -> int:
         """The highest attempt that is announced; 0 where there is none."""
         return max((*self.attempts, *self.done), default=0)
+
+    def announcing(self, attempt: int) -> list[str]:
+        """Names of the pods that announce it, of those that have not ended."""
+        return sorted(
+            name for name, report in self.reports.items() if report.attempt == attempt and not report.has_failed
+        )
 
     @property
     def most_restarts(self) -> int:
@@ -163,6 +182,10 @@ class Ranks:
 
     def _count(self, name: str, report: Report, sign: int) -> None:
         _add(self.restarts, report.restarts, sign)
+        if report.goes_by is not None and sign > 0:
+            self.going[name] = report.goes_by
+        else:
+            self.going.pop(name, None)
         if report.has_failed:
             return
         if report.is_malformed:
@@ -193,6 +216,7 @@ def _report(pod: Pod) -> Report:
         attempt=_attempt(notes.attempt),
         said=notes.attempt,
         restarts=max([container.restart_count for container in containers], default=0),
+        goes_by=metadata.deletion_timestamp,
     )
 
 
