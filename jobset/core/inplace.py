@@ -18,7 +18,20 @@ from typing import Final, NamedTuple
 import msgspec
 
 from jobset.api import extras, features, keys, templates, types
-from jobset.core import attempts, budgets, causes, conditions, failure, family, pauses, plan, ranks, rounds, status
+from jobset.core import (
+    attempts,
+    budgets,
+    causes,
+    conditions,
+    done,
+    failure,
+    family,
+    pauses,
+    plan,
+    ranks,
+    rounds,
+    status,
+)
 
 STALLED: Final = 'InPlaceRestartStalled'
 
@@ -81,7 +94,7 @@ def apply(
         return Answer()
     record = None
     if (left := _seconds_for_cause(draft, jobset, seen, loss)) > 0:
-        return Answer(left, _patience(jobset, draft.current, seen))
+        return Answer(left, _patience(jobset, draft.current, seen, cohort))
     if rounds.is_kept(jobset):
         record = _judged(draft, jobset, policy, seen, loss=loss, gates=gates)
     elif _is_over_max(draft.current, policy, seen):
@@ -93,7 +106,7 @@ def apply(
         draft.set(_stalled('WrongJobSettings', wrong))
         return Answer(archive=record)
     again = _answer(draft, jobset, seen, cohort)
-    return Answer(again, _patience(jobset, draft.current, seen), record)
+    return Answer(again, _patience(jobset, draft.current, seen, cohort), record)
 
 
 def _is_over_max(current: types.Status, policy: types.FailurePolicy, seen: ranks.Ranks) -> bool:
@@ -160,7 +173,7 @@ def _fail_at_max(draft: status.Draft) -> None:
 
 def _answer(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:
     """Publish what the ranks are to do; returns after how many seconds to look again."""
-    agreed = _agreed(jobset, seen, draft.current)
+    agreed = _agreed(jobset, seen, cohort, draft.current)
     if agreed is not None and (left := _seconds_left(draft, jobset, agreed)) > 0:
         draft.set(REPORTED)
         return left
@@ -194,21 +207,24 @@ def _note_opening(draft: status.Draft, jobset: types.JobSet) -> None:
         rounds.store(draft, account._replace(ranks=expected))
 
 
-def _patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks) -> float:
-    is_at_rest = seen.agreed(_expected(jobset)) == current.current_in_place_restart_attempt
+def _patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks, cohort: family.Cohort) -> float:
+    finished = _finished(jobset, cohort)
+    is_at_rest = seen.agreed(_unfinished(jobset, finished), finished) == current.current_in_place_restart_attempt
     return min(_PATIENCE_PER_RANK * _expected(jobset), _PATIENCE_AT_REST if is_at_rest else _PATIENCE_IN_ROUND)
 
 
-def _agreed(jobset: types.JobSet, seen: ranks.Ranks, current: types.Status) -> int | None:
+def _agreed(jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort, current: types.Status) -> int | None:
     """The attempt that all ranks have announced.
 
     Whether they are the expected ones, and not a stray one in place of one that is missing, is looked at only before
     the barrier opens: it costs as much as the set is large.
     """
-    agreed = seen.agreed(_expected(jobset))
+    finished = _finished(jobset, cohort)
+    agreed = seen.agreed(_unfinished(jobset, finished), finished)
     if agreed is None or agreed == current.current_in_place_restart_attempt:
         return agreed
-    return agreed if all(rank in seen.reporting for _, rank in _expected_ranks(jobset)) else None
+    waited_for = (rank for job, rank in _expected_ranks(jobset) if job not in finished)
+    return agreed if all(rank in seen.reporting for rank in waited_for) else None
 
 
 def _answered(current: types.Status, jobset: types.JobSet, seen: ranks.Ranks, agreed: int | None) -> types.Status:
@@ -261,11 +277,12 @@ def _waited_for(jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort, 
         known = by_rank.get(report.rank)
         if known is None or known.has_failed:
             by_rank[report.rank] = report
+    finished = _finished(jobset, cohort)
     for job, rank in _expected_ranks(jobset):
         found = by_rank.pop(rank, None)
         if found is not None:
             yield from _trouble(rank, found, target, seen.reporting[rank])
-        elif job not in cohort.members:
+        elif job not in cohort.members and job not in finished:
             yield f'{rank} (no Job)'
         elif job in cohort.active or job in cohort.failed:
             yield f'{rank} (no pod)'
@@ -312,6 +329,30 @@ def _wrong_sizes(jobset: types.JobSet) -> str | None:
 
 def _expected(jobset: types.JobSet) -> int:
     return sum(part.count * (part.job.spec.parallelism or 0) for part in jobset.spec.replicated_jobs)
+
+
+def _finished(jobset: types.JobSet, cohort: family.Cohort) -> frozenset[str]:
+    """The Jobs that have succeeded, gone or not: their ranks take part in nothing any more."""
+    noted = done.known(jobset) if done.is_wanted(jobset) else {}
+    gone = {f'{jobset.metadata.name}-{name}-{index}' for name, indexes in noted.items() for index in indexes}
+    if not cohort.succeeded:
+        return frozenset(gone)
+    here = (name for name in cohort.members if name not in cohort.active and name not in cohort.failed)
+    return frozenset(gone.union(here))
+
+
+def _unfinished(jobset: types.JobSet, finished: frozenset[str]) -> int:
+    """How many ranks there are to be of Jobs that have not succeeded."""
+    expected = _expected(jobset)
+    if not finished:
+        return expected
+    prefix = jobset.metadata.name
+    return expected - sum(
+        part.job.spec.parallelism or 0
+        for part in jobset.spec.replicated_jobs
+        for index in range(part.count)
+        if f'{prefix}-{part.name}-{index}' in finished
+    )
 
 
 def _expected_ranks(jobset: types.JobSet) -> Iterator[tuple[str, str]]:

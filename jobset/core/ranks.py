@@ -10,6 +10,7 @@ Pods belong to the JobSet whose uid they bear: those of an earlier one of the sa
 import datetime
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import msgspec
@@ -117,6 +118,10 @@ class Ranks:
         self.reporting: Counter[str] = Counter()
         """How many pods announce an attempt for each rank; those that failed do not."""
 
+        self.pods_of: Counter[str] = Counter()
+        self.ranks_of: Counter[str] = Counter()
+        """The same by Job: how many pods, and how many ranks."""
+
         self.going: dict[str, str] = {}
         """Pods that were told to go, and when their time to end is over."""
 
@@ -168,13 +173,15 @@ class Ranks:
         """The most restarts of any container."""
         return max(self.restarts, default=0)
 
-    def agreed(self, expected: int) -> int | None:
+    def agreed(self, expected: int, finished: Collection[str] = ()) -> int | None:
         """The attempt that all of so many ranks have announced; None as long as one has not.
 
-        A rank that has succeeded cannot announce another attempt, and nobody waits for it to.
+        A rank that has succeeded cannot announce another attempt, and nobody waits for it to. Nor are those of Jobs
+        expected that are ``finished``: they may be gone, or fewer than are wanted by now.
         """
-        pods = self.attempts.total() + self.done.total()
-        if self.malformed or not pods or not pods == len(self.reporting) == expected:
+        pods = self.attempts.total() + self.done.total() - sum(self.pods_of.get(job, 0) for job in finished)
+        ranks = len(self.reporting) - sum(self.ranks_of.get(job, 0) for job in finished)
+        if self.malformed or not self.reporting or not pods == ranks == expected:
             return None
         top = self.top
         agree = self.attempts or self.done
@@ -195,7 +202,11 @@ class Ranks:
                 del self.malformed[name]
         elif report.attempt is not None:
             _add(self.done if report.is_done else self.attempts, report.attempt, sign)
+            job, before = report.rank.rpartition('-')[0], report.rank in self.reporting
             _add(self.reporting, report.rank, sign)
+            _add(self.pods_of, job, sign)
+            if before is not (report.rank in self.reporting):
+                _add(self.ranks_of, job, sign)
 
 
 def _add(counter: 'Counter[int] | Counter[str]', key: int | str, sign: int) -> None:
