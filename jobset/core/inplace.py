@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from jobset.api import extras, features, keys, templates, types
+from jobset.api import features, keys, templates, types
 from jobset.core import (
     attempts,
     budgets,
@@ -140,8 +140,8 @@ def _judged(
 ) -> plan.AttemptRecord | None:
     """Count what begins now, where the set asks for more than a number; see :mod:`jobset.core.rounds`."""
     account = rounds.of(draft.current)
-    # A container may be seen to have failed before its pod announces the attempt that is to be paid for.
-    coming = int(extras.RESTART_BUDGETS.key in jobset.metadata.annotations)
+    # A container may be seen to have failed before its pod announces the attempt that is to be judged.
+    coming = int(attempts.wants_deaths(jobset))
     if seen.most_restarts - account.free - coming > policy.max_restarts:
         # Somebody fails again and again while the others wait: no budget is for that.
         _fail_at_max(draft)
