@@ -83,10 +83,26 @@ class Pods:
                 yield Step(f'{name} is gone', due, _bound(self._server.release, 'pods', name))
             elif self._owner_is_gone(pod):
                 yield Step(f'{name} is an orphan', NOW, _bound(self._go, name))
-            elif status['phase'] == 'Pending':
+            elif status['phase'] == 'Pending' and self._has_its_gang(pod):
                 yield Step(f'{name} runs', NOW, _bound(self._change, name, _run))
             elif status['phase'] == 'Running':
                 yield from self._of_agent(pod)
+
+    def _has_its_gang(self, pod: Object) -> bool:
+        """Whether as many pods of its group are there as have to be, before any of them gets a node."""
+        group = (pod['metadata'].get('labels') or {}).get(keys.POD_GROUP)
+        if group is None:
+            return True
+        found = self._server.get('podgroups', group)
+        if found is None:
+            return False
+        size: int = (found['spec']['schedulingPolicy'].get('gang') or {}).get('minCount', 0)
+        living = [
+            other
+            for other in self._server.view('pods')
+            if (other['metadata'].get('labels') or {}).get(keys.POD_GROUP) == group and not _ended(other)
+        ]
+        return len(living) >= size
 
     def _of_agent(self, pod: Object) -> Iterator[Step]:
         numbers = self._numbers(pod)
@@ -175,7 +191,6 @@ class Pods:
                     'ownerReferences': [{'uid': owner['metadata']['uid'], 'kind': 'Job', 'controller': True}],
                 },
                 'spec': {
-                    'nodeName': f'n{self._made}',
                     'terminationGracePeriodSeconds': template['spec'].get('terminationGracePeriodSeconds') or 0,
                 },
                 'status': {
@@ -240,6 +255,7 @@ def _ended(pod: Object) -> bool:
 
 
 def _run(pod: Object) -> None:
+    pod['spec']['nodeName'] = f'node-of-{pod["metadata"]["name"]}'
     pod['status']['phase'] = 'Running'
 
 
