@@ -24,6 +24,7 @@ class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
     """``metadata`` of a pod."""
 
     labels: Labels = msgspec.field(default_factory=Labels)
+    creation_timestamp: str = ''
     deletion_timestamp: str | None = None
     """When its time to end is over: the moment of the request and the grace after it."""
 

@@ -106,8 +106,8 @@ class Looker:
             listed = await self._list(namespace, f'{pods.JOB_UID}={job_uid}')
             deaths = [*seen(job_uid), *(each for other in listed if (each := causes.of_pod(other)) is not None)]
             ours = [each for each in deaths if each.pod != name and each.pod.rpartition('-')[0] == rank]
-            # The latest is the one that this pod was made for; of one that was disrupted no time is known.
-            death = max(ours, key=lambda each: (not each.time, each.time, each.pod), default=None)
+            # The last one that was made is the one that this pod takes the place of.
+            death = max(ours, key=lambda each: (each.made_at, each.pod), default=None)
         nobody_knows = causes.NOBODY_KNOWS.death
         return causes.Loss(pod.metadata.labels.replicated_job, rank, death or nobody_knows)
 

@@ -52,6 +52,8 @@ class Death(NamedTuple):
     """The last lines that the container left as its termination message."""
 
     time: str = ''
+    made_at: str = ''
+    """When the pod was made."""
 
 
 class Loss(NamedTuple):
@@ -122,7 +124,14 @@ def _by_kubelet(pod: pods.Pod) -> Death | None:
 
 
 def _death(pod: pods.Pod, cause: Cause, reason: str, message: str) -> Death:
-    return Death(cause, _said(reason, message), pod=pod.metadata.name, node=pod.spec.node_name)
+    metadata = pod.metadata
+    return Death(
+        cause,
+        _said(reason, message),
+        pod=metadata.name,
+        node=pod.spec.node_name,
+        made_at=metadata.creation_timestamp,
+    )
 
 
 def _by_container(pod: pods.Pod) -> Death | None:
@@ -144,6 +153,7 @@ def _ended(pod: pods.Pod, endings: list[tuple[str, pods.Terminated | None]]) -> 
         exit_code=end.exit_code,
         lines='\n'.join(end.message[-_LINE_BYTES:].splitlines()[-_LINES:]),
         time=time,
+        made_at=pod.metadata.creation_timestamp,
     )
 
 

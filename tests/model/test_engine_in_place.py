@@ -254,6 +254,21 @@ async def test_a_cause_that_nobody_ever_tells_is_waited_for_three_seconds(calm: 
     assert told(calm, 'RestartsCharged')[2] == 'unknown=1'
 
 
+async def test_the_last_pod_of_a_rank_tells_why_there_is_a_new_one(calm: simulation.Simulation) -> None:
+    """Not one before it: that was preempted, and this one has failed by itself."""
+    sent = jobset(part('w', 2), failurePolicy=policy(0))
+    calm.create('jobsets', annotated(sent, restart_budgets='disruption=free, application=1'))
+    await calm.advance(5)
+    strike(calm, 'js-w-0-0', None)
+    await calm.advance(5)
+    pods = calm.environment.pods
+    assert pods is not None
+    pods.fail(pod_of(calm, 'js-w-0-0'), exit_code=1)
+    await calm.advance(5)
+    assert running(calm) == {'js-w-0-0': 2, 'js-w-0-1': 2}
+    assert told(calm, 'RestartsCharged')[2] == 'application=1, disruption=1'
+
+
 async def test_F17_attempts_in_place_are_archived(cluster: simulation.Simulation) -> None:
     sent = jobset(part('w', 2), failurePolicy=policy(2))
     cluster.create('jobsets', annotated(sent, archive_attempts='true'))
