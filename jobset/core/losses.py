@@ -14,7 +14,7 @@ import msgspec
 
 from jobset.api import extras, jobs, meta, types
 from jobset.api.extravalues import Trigger
-from jobset.core import family, memory, status
+from jobset.core import family, inplace, memory, status
 
 _UID_SHOWN: Final = 8
 """Characters of its uid that tell a Job from another one that was made under the same name."""
@@ -22,8 +22,8 @@ _UID_SHOWN: Final = 8
 
 def failed(jobset: types.JobSet, cohort: family.Cohort) -> dict[str, jobs.Job]:
     """The Jobs to answer for, each with the ending that it has, or will have."""
-    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
-    if trigger in (None, Trigger.JOB_FAILED):
+    trigger = _trigger(jobset)
+    if trigger is Trigger.JOB_FAILED:
         return cohort.failed
     before = _lost_before(jobset.status) if trigger is Trigger.POD_LOST else {}
     early = {
@@ -36,14 +36,12 @@ def failed(jobset: types.JobSet, cohort: family.Cohort) -> dict[str, jobs.Job]:
 
 def ends_by_itself(jobset: types.JobSet, job: jobs.Job) -> bool:
     """Whether a Job of a set that has ended need not be deleted: we have not waited for what it waits for."""
-    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
-    return trigger not in (None, Trigger.JOB_FAILED) and job.failing is not None
+    return _trigger(jobset) is not Trigger.JOB_FAILED and job.failing is not None
 
 
 def note(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> None:
     """Remember what was lost while the set was suspended: the counters stay, and it was free."""
-    wanted = extras.RESTART_ON.of(jobset.metadata.annotations) is Trigger.POD_LOST
-    if not wanted or not jobset.suspended:
+    if _trigger(jobset) is not Trigger.POD_LOST or not jobset.suspended:
         return
     lost = sorted(f'{_id(job)}={job.status.failed}' for job in cohort.active.values() if job.status.failed)
     text = memory.packed(', '.join(lost))
@@ -55,7 +53,13 @@ def note(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> No
         memory.remember(draft, memory.LOST, 'JobSetSuspended', text)
 
 
-def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> meta.Condition | None:
+def _trigger(jobset: types.JobSet) -> Trigger:
+    """What counts. In place, a lost pod is answered already; two answers to one loss would be counted as two."""
+    asked = extras.RESTART_ON.of(jobset.metadata.annotations) or Trigger.JOB_FAILED
+    return Trigger.FAILURE_TARGET if asked is Trigger.POD_LOST and inplace.is_wanted(jobset) else asked
+
+
+def _loss(job: jobs.Job, trigger: Trigger, before: int) -> meta.Condition | None:
     lost = job.status.failed or 0
     if trigger is not Trigger.POD_LOST or lost <= before or job.spec.suspend:
         return None

@@ -65,6 +65,8 @@ def manifest(chance: random.Random, gates: features.FeatureGates) -> Object:
         metadata.setdefault('annotations', {})[keys.EXCLUSIVE_TOPOLOGY] = 'rack'
     if _is_in_place(spec):
         _prepare_in_place(chance, spec)
+        if metadata.get('annotations', {}).get(extras.RESTART_ON.key) == 'PodLost':
+            del metadata['annotations'][extras.RESTART_ON.key]
     return {'apiVersion': keys.API_VERSION, 'kind': keys.KIND, 'metadata': metadata, 'spec': spec}
 
 
@@ -455,10 +457,8 @@ def picture(sim: simulation.Simulation) -> Object:
             plural: {obj['metadata']['name']: api.owner_uid(obj) is not None for obj in sim.server.view(plural)}
             for plural in ('services', 'persistentvolumeclaims')
         },
-        'groups': {
-            group['metadata']['name']: (group['spec'].get('schedulingPolicy') or {}).get('gang')
-            for group in sim.server.view('podgroups')
-        },
+        # How many pods a gang waits for matters only while some of them do.
+        'groups': [group['metadata']['name'] for group in sim.server.view('podgroups')],
         'pods': sorted(
             f'{kubelets.rank_of(pod)} {_attempt_of_pod(pod)} {pod["status"]["phase"]}'
             for pod in sim.server.view('pods')

@@ -254,6 +254,17 @@ async def test_a_cause_that_nobody_ever_tells_is_waited_for_three_seconds(calm: 
     assert told(calm, 'RestartsCharged')[2] == 'unknown=1'
 
 
+async def test_a_lost_pod_is_answered_once_though_somebody_asked_for_more(cluster: simulation.Simulation) -> None:
+    """Admission refuses to have lost pods answered by new Jobs as well, but may be off."""
+    sent = jobset(part('w', 2), failurePolicy=policy(9))
+    cluster.create('jobsets', annotated(sent, restart_on='PodLost'))
+    await cluster.settle()
+    strike(cluster, 'js-w-0-0', None)
+    await cluster.advance(1)
+    assert running(cluster) == {'js-w-0-0': 1, 'js-w-0-1': 1}
+    assert cluster.jobset()['status']['restarts'] == 0
+
+
 async def test_the_last_pod_of_a_rank_tells_why_there_is_a_new_one(calm: simulation.Simulation) -> None:
     """Not one before it: that was preempted, and this one has failed by itself."""
     sent = jobset(part('w', 2), failurePolicy=policy(0))
