@@ -9,7 +9,19 @@ from typing import Final, NamedTuple
 
 from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, looking, metrics, patterns, world
-from jobset.core import attempts, causes, conditions, failure, fencing, inplace, losses, plan, reconcile, singles
+from jobset.core import (
+    attempts,
+    causes,
+    charges,
+    conditions,
+    failure,
+    fencing,
+    inplace,
+    losses,
+    plan,
+    reconcile,
+    singles,
+)
 from jobset.core.groups import decisions, explaining, observed
 from jobset.kube import backoff, errors
 
@@ -208,7 +220,7 @@ class Passes:
 
     async def _loss(self, jobset: types.JobSet) -> causes.Loss:
         crew = self._seen.pods_of(jobset)
-        if not self._gates.in_place_restart or not inplace.wants_loss(jobset, crew):
+        if not self._gates.in_place_restart or not (inplace.is_wanted(jobset) and charges.wants_loss(jobset, crew)):
             return causes.NOBODY_KNOWS
         try:
             return await self._looker.loss(jobset.metadata.namespace, crew, self._seen.witness.deaths)

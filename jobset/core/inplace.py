@@ -18,29 +18,12 @@ from typing import Final, NamedTuple
 import msgspec
 
 from jobset.api import features, keys, templates, types
-from jobset.core import (
-    attempts,
-    budgets,
-    causes,
-    conditions,
-    done,
-    failure,
-    family,
-    pauses,
-    plan,
-    ranks,
-    rounds,
-    status,
-)
+from jobset.core import causes, charges, conditions, done, family, pauses, plan, ranks, rounds, status
 
 STALLED: Final = 'InPlaceRestartStalled'
 
 REPORT_SECONDS: Final = 300
 """How long no pod may come, go or announce anything before the ranks that are waited for are named."""
-
-CAUSE_SECONDS: Final = 3
-"""How long an attempt may wait for its cause: an agent is often faster than the kubelet, which tells how containers
-ended. Only sets wait that asked what restarts may cost, or to have it archived."""
 
 _SHOWN: Final = 10
 """How many ranks a message names."""
@@ -71,14 +54,6 @@ def is_wanted(jobset: types.JobSet) -> bool:
     return policy is not None and policy.restart_strategy == types.RestartStrategy.IN_PLACE_RESTART
 
 
-def wants_loss(jobset: types.JobSet, seen: ranks.Ranks) -> bool:
-    """Whether it matters why an attempt begins, and one does that is not judged yet."""
-    if not is_wanted(jobset) or not attempts.wants_deaths(jobset) or jobset.suspended or seen.malformed:
-        return False
-    is_over = conditions.terminal(jobset.status) is not None
-    return not is_over and seen.top > rounds.of(jobset.status).through
-
-
 def apply(
     draft: status.Draft,
     jobset: types.JobSet,
@@ -92,13 +67,13 @@ def apply(
     policy = jobset.spec.failure_policy
     if policy is None:
         return Answer()
-    record = None
-    if (left := _seconds_for_cause(draft, jobset, seen, loss)) > 0:
+    record, expected = None, _expected(jobset)
+    if (left := charges.seconds_for_cause(draft, jobset, seen, loss, expected=expected)) > 0:
         return Answer(left, _patience(jobset, draft.current, seen, cohort))
     if rounds.is_kept(jobset):
-        record = _judged(draft, jobset, policy, seen, loss=loss, gates=gates)
+        record = charges.judge(draft, jobset, seen, loss=loss, expected=expected, gates=gates)
     elif _is_over_max(draft.current, policy, seen):
-        _fail_at_max(draft)
+        charges.fail_at_max(draft)
     if conditions.terminal(draft.current) is not None:
         return Answer(archive=record)
     wrong = _wrong_sizes(jobset)
@@ -114,61 +89,6 @@ def _is_over_max(current: types.Status, policy: types.FailurePolicy, seen: ranks
     free = current.restarts - current.restarts_count_towards_max
     counted = 0 if seen.malformed else seen.top - free
     return max(seen.most_restarts, counted) > policy.max_restarts
-
-
-def _seconds_for_cause(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, loss: causes.Loss) -> float:
-    """For how long the cause of an attempt may still come; zero or less where it is known, or nobody asks."""
-    is_known = loss.death != causes.NOBODY_KNOWS.death
-    if is_known or seen.risen_at is None or not wants_loss(jobset, seen) or _is_scaled(draft.current, jobset):
-        return 0
-    return CAUSE_SECONDS - (draft.now - seen.risen_at).total_seconds()
-
-
-def _is_scaled(current: types.Status, jobset: types.JobSet) -> bool:
-    """Whether there are to be more or fewer ranks than ran last."""
-    return rounds.of(current).ranks not in (0, _expected(jobset))
-
-
-def _judged(
-    draft: status.Draft,
-    jobset: types.JobSet,
-    policy: types.FailurePolicy,
-    seen: ranks.Ranks,
-    *,
-    loss: causes.Loss,
-    gates: features.FeatureGates,
-) -> plan.AttemptRecord | None:
-    """Count what begins now, where the set asks for more than a number; see :mod:`jobset.core.rounds`."""
-    account = rounds.of(draft.current)
-    # A container may be seen to have failed before its pod announces the attempt that is to be judged.
-    coming = int(attempts.wants_deaths(jobset))
-    if seen.most_restarts - account.free - coming > policy.max_restarts:
-        # Somebody fails again and again while the others wait: no budget is for that.
-        _fail_at_max(draft)
-        return attempts.in_place(draft, jobset, loss, account.through)
-    if seen.malformed or seen.top <= account.through:
-        return None
-    charged = budgets.charge_in_place(jobset, loss)
-    is_free = jobset.suspended or _is_scaled(draft.current, jobset)
-    if not is_free and charged is not None and not charged.is_affordable:
-        budgets.end(draft, charged, f'first failed rank: {loss.rank or "unknown"}')
-    elif not is_free and charged is None and failure.is_used_up(draft.current, policy, gates):
-        _fail_at_max(draft)
-    else:
-        counts = not is_free and charged is None
-        grown = account._replace(
-            through=seen.top, counted=account.counted + int(counts), free=account.free + int(not counts)
-        )
-        rounds.store(draft, grown)
-        if charged is not None and not is_free:
-            budgets.spend(draft, charged)
-        if not is_free:
-            pauses.begin_in_place(draft, jobset, seen.top, runs_since=account.runs_since)
-    return None if is_free else attempts.in_place(draft, jobset, loss, account.through)
-
-
-def _fail_at_max(draft: status.Draft) -> None:
-    failure.fail(draft, 'ReachedMaxRestarts', 'jobset failed due to reaching max number of restarts')
 
 
 def _answer(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:

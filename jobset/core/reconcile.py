@@ -61,7 +61,7 @@ class Facts:
     """Why Jobs failed, by name, where :func:`attempts.wants_deaths`."""
 
     loss: causes.Loss = causes.NOBODY_KNOWS
-    """Why pods start again in place, where :func:`inplace.wants_loss`."""
+    """Why pods start again in place, where :func:`charges.wants_loss`."""
 
     scene: fencing.Scene | None = None
     """The pods, where :func:`fencing.must_look`."""
