@@ -16,6 +16,9 @@ Object = dict[str, Any]
 REASONS: Final = ('BackoffLimitExceeded', 'PodFailurePolicy')
 _MOMENT: Final = re.compile(r'\d{4}-\d\d-\d\dT[0-9:.]+(?:Z|\+00:00)')
 
+_FREE: Final = re.compile(r'attempts up to \d+ are answered: |, \d+ do not')
+"""What began while a set was being suspended is free; whether anything did is chance."""
+
 TTL_SECONDS: Final = 10_000
 """Longer than anything that a story waits for by itself."""
 
@@ -444,7 +447,7 @@ def picture(sim: simulation.Simulation) -> Object:
             (f'StartupPolicy{kind}', holds) for kind in ('InProgress', 'Completed') for holds in ('True', 'False')
         }
     conditions = {
-        c['type']: (c['status'], c['reason'], _MOMENT.sub('then', c['message']))
+        c['type']: (c['status'], c['reason'], _FREE.sub('', _MOMENT.sub('then', c['message'])))
         for c in status.pop('conditions', [])
         if (c['type'], c['status']) not in history and c['type'] not in (inplace.STALLED, decisions.WAITING)
     }
