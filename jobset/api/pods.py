@@ -28,6 +28,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     replicated_job: str | None = msgspec.field(default=None, name=keys.REPLICATED_JOB_NAME)
     job_index: str | None = msgspec.field(default=None, name=keys.JOB_INDEX)
     job_key: str | None = msgspec.field(default=None, name=keys.JOB_KEY)
+    job_restart_attempt: str = msgspec.field(default='', name=keys.JOB_RESTART_ATTEMPT)
     job_uid: str = msgspec.field(default='', name=JOB_UID)
     restart_attempt: str = msgspec.field(default='', name=keys.RESTART_ATTEMPT)
     priority: str | None = msgspec.field(default=None, name=keys.PRIORITY)
@@ -49,6 +50,7 @@ class PodMeta(meta.Identity, frozen=True, kw_only=True, rename='camel', gc=False
 
     labels: Labels | None = None
     annotations: Annotations | None = None
+    creation_timestamp: str = ''
     deletion_timestamp: str | None = None
     """When its time to end is over: the moment of the request and the grace after it."""
 
@@ -87,6 +89,9 @@ class ContainerStatus(msgspec.Struct, frozen=True, kw_only=True, rename='camel',
 
     name: str = ''
     state: ContainerState = _RUNS
+    last_state: ContainerState = _RUNS
+    """How it was before it started again, if it did."""
+
     restart_count: int = 0
 
 

@@ -2,17 +2,21 @@
 
 import asyncio
 import datetime
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import msgspec
 
 from jobset.api import jobs, keys, meta, pods, types
-from jobset.core import attempts, causes, conditions, family, fencing, limits, losses
+from jobset.api.extravalues import Cause
+from jobset.core import attempts, causes, conditions, family, fencing, limits, losses, ranks
 from jobset.kube import client, errors, requests
 
 _JOBS_AT_ONCE: Final = 10
 """Failed Jobs whose pods are looked at for one decision: those that failed first."""
+
+_RANKS_AT_ONCE: Final = 10
+"""Pods that are looked at because they begin an attempt in place. When one is begun by more, any of them will do."""
 
 _PODS_AT_ONCE: Final = 500
 _NODES_AT_ONCE: Final = 20
@@ -76,9 +80,42 @@ class Looker:
         listed = await self._list(job.metadata.namespace, selector)
         return causes.of_job(job, [*seen, *(death for pod in listed if (death := causes.of_pod(pod)) is not None)])
 
-    async def scene(self, jobset: types.JobSet, kin: family.Family, now: datetime.datetime) -> fencing.Scene | None:
+    async def loss(
+        self, namespace: str, crew: ranks.Ranks, seen: Callable[[str], Iterable[causes.Death]]
+    ) -> causes.Loss:
+        """Why an attempt in place begins: by what became of the ranks that announce it first.
+
+        A pod that has started again tells by itself; one that is new stands for another one of its rank that failed, of
+        which ``seen`` knows by the uid of the Job, gone or not.
+        """
+        names = crew.announcing(crew.top)[:_RANKS_AT_ONCE]
+        found = await asyncio.gather(*(self._loss_of(namespace, name, crew.reports[name].rank, seen) for name in names))
+        known = [loss for loss in found if loss is not None]
+        return min(known, key=_told_and_first, default=causes.NOBODY_KNOWS)
+
+    async def _loss_of(
+        self, namespace: str, name: str, rank: str, seen: Callable[[str], Iterable[causes.Death]]
+    ) -> causes.Loss | None:
+        try:
+            pod = await self._api.request(requests.read(requests.PODS, namespace, name), into=pods.Pod)
+        except errors.NotFound:
+            return None
+        death = causes.of_containers(pod)
+        if death is None:
+            job_uid = pod.labels.job_uid
+            listed = await self._list(namespace, f'{pods.JOB_UID}={job_uid}')
+            deaths = [*seen(job_uid), *(each for other in listed if (each := causes.of_pod(other)) is not None)]
+            ours = [each for each in deaths if each.pod != name and each.pod.rpartition('-')[0] == rank]
+            # The last one that was made is the one that this pod takes the place of.
+            death = max(ours, key=lambda each: (each.made_at, each.pod), default=None)
+        nobody_knows = causes.NOBODY_KNOWS.death
+        return causes.Loss(pod.labels.replicated_job or '', rank, death or nobody_knows)
+
+    async def scene(
+        self, jobset: types.JobSet, kin: family.Family, now: datetime.datetime, going: Iterable[str] = ()
+    ) -> fencing.Scene | None:
         """The pods of the set, where it has to be known whether they go."""
-        if not fencing.must_look(jobset, kin, now):
+        if not fencing.must_look(jobset, kin, now, going):
             return None
         seen = await self._list(jobset.metadata.namespace, f'{keys.JOBSET_UID}={jobset.metadata.uid}')
         names = sorted({pod.spec.node_name for pod in fencing.overdue(jobset, seen, now)} - {''})
@@ -109,6 +146,10 @@ class Looker:
         ready = next((each.status for each in node.status.conditions or () if each.type == 'Ready'), 'Unknown')
         is_silent = ready == 'Unknown' or 'node.kubernetes.io/unreachable' in taints
         return fencing.Node.UNREACHABLE if is_silent else fencing.Node.THERE
+
+
+def _told_and_first(loss: causes.Loss) -> tuple[bool, str, str]:
+    return (loss.death.cause is Cause.UNKNOWN, loss.death.time, loss.rank)
 
 
 def _failed_at(job: jobs.Job) -> tuple[str, str]:

@@ -1,6 +1,5 @@
 """One pass over one JobSet, from the caches to the cluster: gather facts, decide, carry out."""
 
-import dataclasses
 import datetime
 import logging
 import math
@@ -11,7 +10,20 @@ import msgspec
 
 from jobset.api import features, gangs, jobs, types
 from jobset.controller import executor, failing, looking, metrics, patterns, world
-from jobset.core import attempts, causes, conditions, failure, fencing, losses, plan, reconcile, singles, waiting
+from jobset.core import (
+    attempts,
+    causes,
+    charges,
+    conditions,
+    failure,
+    fencing,
+    inplace,
+    losses,
+    plan,
+    reconcile,
+    singles,
+    waiting,
+)
 from jobset.core.groups import observed
 from jobset.kube import backoff, errors
 
@@ -172,6 +184,7 @@ class Passes:
             answers=answers,
             pods=self._seen.pods_of(jobset),
             deaths=deaths,
+            loss=await self._loss(jobset),
             scene=scene,
             gates=self._gates,
         )
@@ -213,9 +226,21 @@ class Passes:
             self._tell_once(jobset, 'PodsNotReadable', str(error))
             return causes.of_job(job, seen)
 
-    async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
+    async def _loss(self, jobset: types.JobSet) -> causes.Loss:
+        crew = self._seen.pods_of(jobset)
+        if not self._gates.in_place_restart or not (inplace.is_wanted(jobset) and charges.wants_loss(jobset, crew)):
+            return causes.NOBODY_KNOWS
         try:
-            return await self._looker.scene(jobset, self._seen.family(jobset), now)
+            return await self._looker.loss(jobset.metadata.namespace, crew, self._seen.witness.deaths)
+        except errors.Forbidden as error:
+            self._tell_once(jobset, 'PodsNotReadable', str(error))
+            return causes.NOBODY_KNOWS
+
+    async def _scene(self, jobset: types.JobSet, now: datetime.datetime) -> fencing.Scene | None:
+        kin = self._seen.family(jobset)
+        kin.expect(singles.wanted(jobset, self._gates))
+        try:
+            return await self._looker.scene(jobset, kin, now, self._seen.pods_of(jobset).going.values())
         except errors.Forbidden as error:
             self._tell_once(jobset, 'PodsNotReadable', str(error))
             return None

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from jobset.api import keys, pods, types
-from jobset.core import archive, network, plan
+from jobset.core import archive, network, plan, singles
 from jobset.kube import client, errors, requests
 
 _KEPT_AT_MOST: Final = 20
@@ -67,14 +67,24 @@ class Remains:
             await self._patch(metadata['name'], change)
 
     async def prune(self, attempts: int) -> None:
-        """Delete the kept pods of all but so many attempts before the running one."""
+        """Delete the kept pods of all but so many attempts before the running one, of the set and of each Job."""
         oldest = self.jobset.status.restarts - attempts
         for pod in await self._list(f'{keys.KEPT_OF}={self.jobset.metadata.name}'):
             metadata = pod['metadata']
-            attempt = (metadata.get('labels') or {}).get(keys.RESTART_ATTEMPT, '')
+            labels: dict[str, str] = metadata.get('labels') or {}
+            attempt = labels.get(keys.RESTART_ATTEMPT, '')
             owners = [owner['uid'] for owner in metadata.get('ownerReferences') or ()]
-            if self.jobset.metadata.uid in owners and attempt.isdecimal() and int(attempt) < oldest:
+            is_old = attempt.isdecimal() and int(attempt) < oldest
+            if self.jobset.metadata.uid in owners and (is_old or self._is_old_of_its_job(labels, attempts)):
                 await self._delete(metadata['name'], metadata['uid'])
+
+    def _is_old_of_its_job(self, labels: dict[str, str], attempts: int) -> bool:
+        """Whether its Job alone has been made anew so often since."""
+        own, index = labels.get(keys.JOB_RESTART_ATTEMPT, ''), labels.get(keys.JOB_INDEX, '')
+        if not (own.isdecimal() and index.isdecimal()):
+            return False
+        running = singles.attempt(self.jobset, labels.get(keys.REPLICATED_JOB_NAME, ''), int(index))
+        return int(own) < running - attempts
 
     async def archive(self, entry: plan.AttemptRecord) -> None:
         """Add an entry to the archive.

@@ -16,6 +16,10 @@ _JOBS_AT_MOST: Final = 10_000
 """Jobs of which something is remembered; news of a pod may come after its Job has been forgotten."""
 
 
+_PODS_AT_MOST: Final = 200
+"""Pods of one Job of which it is remembered how they failed: a Job that restarts in place may go on for months."""
+
+
 class Witness:
     """Sees nothing before :meth:`begin`."""
 
@@ -41,7 +45,10 @@ class Witness:
     def _changed(self, old: pods.Pod | None, new: pods.Pod | None) -> None:
         death = causes.of_pod(new) if new is not None else None
         if new is not None and death is not None:
-            self._deaths.setdefault(new.labels.job_uid, {})[new.metadata.uid] = death
+            of_job = self._deaths.setdefault(new.labels.job_uid, {})
+            of_job[new.metadata.uid] = death
+            while len(of_job) > _PODS_AT_MOST:
+                del of_job[next(iter(of_job))]
             while len(self._deaths) > _JOBS_AT_MOST:
                 del self._deaths[next(iter(self._deaths))]
         elif old is not None and not old.has_ended and causes.is_passing(old):

@@ -9,7 +9,20 @@ from collections.abc import Iterable, Mapping
 
 from jobset.api import extras, features, jobs, types
 from jobset.api.extravalues import Cause
-from jobset.core import archive, budgets, causes, conditions, failure, family, limits, pauses, plan, status
+from jobset.core import (
+    archive,
+    budgets,
+    causes,
+    conditions,
+    failure,
+    family,
+    limits,
+    pauses,
+    plan,
+    rounds,
+    singles,
+    status,
+)
 
 Deaths = Mapping[str, causes.Death]
 """Why Jobs failed, by their name, as far as somebody has looked at their pods."""
@@ -35,15 +48,32 @@ def answer(
     Raises:
         plan.PassStoppedError: as :func:`failure.apply` does.
     """
-    charged = budgets.charge(jobset, failed, answers, deaths)
+    charged = budgets.charge(jobset, failed, answers, deaths, gates)
     if charged is not None:
-        budgets.apply(draft, charged)
+        first, single = charged[0].job, budgets.apply(draft, jobset, *charged)
     else:
-        failure.apply(draft, jobset, failed, answers=answers, gates=gates)
-    if draft.current.restarts != draft.stored.restarts:
+        single = failure.apply(draft, jobset, failed, answers=answers, gates=gates)
+        first = failure.first(failed) if single is None else single
+    is_whole = draft.current.restarts != draft.stored.restarts
+    if is_whole:
         pauses.begin(draft, jobset, failed)
-    first = charged.decision.job if charged is not None else failure.first(failed)
-    return _record(draft, jobset, first, deaths)
+    if single is not None:
+        pauses.begin_single(draft, jobset, single)
+        limits.await_again(draft, jobset, single)
+    if (is_whole or single is not None) and gates.in_place_restart and rounds.is_kept(jobset):
+        rounds.cover(draft, is_whole=is_whole)
+    if not _archives(jobset) or not (is_whole or single is not None or conditions.terminal(draft.current) is not None):
+        return None
+    death = deaths.get(first.metadata.name) or causes.of_job(first)
+    return archive.entry(draft, first.metadata.name, death, own_attempt=_own_attempt(jobset, single))
+
+
+def in_place(draft: status.Draft, jobset: types.JobSet, loss: causes.Loss, attempt: int) -> plan.AttemptRecord | None:
+    """What is to be archived of an attempt in place that is over, because of this loss."""
+    if not _archives(jobset):
+        return None
+    job = loss.rank.rpartition('-')[0]
+    return archive.entry(draft, job, loss.death, in_place_attempt=attempt)
 
 
 def overrun(
@@ -70,12 +100,12 @@ def kept(jobset: types.JobSet, old: Iterable[family.Cohort]) -> plan.Keeping | N
     return plan.Keeping(refs, attempts) if refs else None
 
 
-def _record(draft: status.Draft, jobset: types.JobSet, job: jobs.Job, deaths: Deaths) -> plan.AttemptRecord | None:
-    is_over = draft.current.restarts != draft.stored.restarts or conditions.terminal(draft.current) is not None
-    if not is_over or not _archives(jobset):
+def _own_attempt(jobset: types.JobSet, single: jobs.Job | None) -> int | None:
+    """The attempt of its own that a single Job is over with; None where it is that of the set."""
+    if single is None:
         return None
-    death = deaths.get(job.metadata.name) or causes.of_job(job)
-    return archive.entry(draft, job.metadata.name, death)
+    labels = single.metadata.labels
+    return singles.attempt(jobset, labels.replicated_job, int(labels.job_index))
 
 
 def _archives(jobset: types.JobSet) -> bool:

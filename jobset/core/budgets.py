@@ -2,14 +2,14 @@
 
 Asked for by :data:`jobset.api.extras.RESTART_BUDGETS`. An entry takes the place of ``maxRestarts`` for the failures
 that it names: those restarts count in the entry alone. It also allows them to a set without a failure policy, which
-would fail otherwise. Rules go first: what they end stays ended, and what they restart without counting is not counted
-here.
+would fail otherwise. Rules go first: what they end stays ended, what they restart without counting is not counted
+here, and whether all Jobs or one are made anew is for them to say. A restart in place is paid for alike.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from jobset.api import extras, jobs, types
+from jobset.api import extras, features, jobs, types
 from jobset.api.extravalues import FREE, Budgets
 from jobset.core import causes, conditions, failure, memory, status
 
@@ -17,14 +17,13 @@ from jobset.core import causes, conditions, failure, memory, status
 class Charge(NamedTuple):
     """A failure that falls under an entry."""
 
-    decision: failure.Decision
     key: str
     limit: int
     spent: int
 
     @property
     def is_affordable(self) -> bool:
-        """Whether the set may restart."""
+        """Whether it may be answered by a restart."""
         return self.limit == FREE or self.spent < self.limit
 
 
@@ -33,36 +32,55 @@ def charge(
     failed: Iterable[jobs.Job],
     answers: Mapping[failure.Question, bool],
     deaths: Mapping[str, causes.Death],
-) -> Charge | None:
+    gates: features.FeatureGates,
+) -> tuple[failure.Decision, Charge] | None:
     """The entry that pays for these failures; None where the failure policy alone decides. ``deaths`` are by Job."""
     budgets = extras.RESTART_BUDGETS.of(jobset.metadata.annotations)
     if budgets is None:
         return None
     decision = failure.decide(jobset.spec.failure_policy or types.FailurePolicy(), failed, answers)
-    if decision.action is not types.Action.RESTART_JOBSET:
+    failure.check(decision, gates)
+    if decision.action not in (types.Action.RESTART_JOBSET, types.Action.RESTART_JOB):
         return None
-    key = _key(budgets, decision.job, deaths)
-    if key is None:
-        return None
-    return Charge(decision, key, budgets.limits[key], _spent(jobset.status).get(key, 0))
+    death = deaths.get(decision.job.metadata.name) or causes.of_job(decision.job)
+    charged = _charge(budgets, jobset, decision.job.metadata.labels.replicated_job, death)
+    return None if charged is None else (decision, charged)
 
 
-def apply(draft: status.Draft, charged: Charge) -> None:
-    """Restart the set, or end it where the budget is used up."""
-    job = charged.decision.job.metadata.name
+def charge_in_place(jobset: types.JobSet, loss: causes.Loss) -> Charge | None:
+    """The entry that pays for a restart in place; None where ``maxRestarts`` does."""
+    budgets = extras.RESTART_BUDGETS.of(jobset.metadata.annotations)
+    return None if budgets is None else _charge(budgets, jobset, loss.replicated_job, loss.death)
+
+
+def apply(draft: status.Draft, jobset: types.JobSet, decision: failure.Decision, charged: Charge) -> jobs.Job | None:
+    """Restart what is to be restarted, or end the set where the budget is used up; returns as :func:`failure.apply`."""
     if not charged.is_affordable:
-        what = f'all {charged.limit} restarts of the budget {charged.key} are used up'
-        failure.fail(draft, 'RestartBudgetExhausted', f'jobset failed: {what} (first failed job: {job})')
-        return
-    failure.restart(draft, charged.decision, towards_max=False)
+        end(draft, charged, f'first failed job: {decision.job.metadata.name}')
+        return None
+    spend(draft, charged)
+    if decision.action is types.Action.RESTART_JOB:
+        return failure.restart_job(draft, jobset, decision, towards_max=False)
+    failure.restart(draft, decision, towards_max=False)
+    return None
+
+
+def end(draft: status.Draft, charged: Charge, what_failed: str) -> None:
+    """End the set, because a budget is used up."""
+    what = f'all {charged.limit} restarts of the budget {charged.key} are used up'
+    failure.fail(draft, 'RestartBudgetExhausted', f'jobset failed: {what} ({what_failed})')
+
+
+def spend(draft: status.Draft, charged: Charge) -> None:
+    """Note a restart that the entry pays for."""
     spent = {**_spent(draft.current), charged.key: charged.spent + 1}
     text = ', '.join(f'{key}={count}' for key, count in sorted(spent.items()))
     draft.set_silently(conditions.Notice(memory.BUDGETS, True, 'RestartsCounted', text))
 
 
-def _key(budgets: Budgets, job: jobs.Job, deaths: Mapping[str, causes.Death]) -> str | None:
-    death = deaths.get(job.metadata.name) or causes.of_job(job)
-    return budgets.key(job.metadata.labels.replicated_job, death.cause, death.exit_code)
+def _charge(budgets: Budgets, jobset: types.JobSet, replicated_job: str, death: causes.Death) -> Charge | None:
+    key = budgets.key(replicated_job, death.cause, death.exit_code)
+    return None if key is None else Charge(key, budgets.limits[key], _spent(jobset.status).get(key, 0))
 
 
 def _spent(stored: types.Status) -> dict[str, int]:

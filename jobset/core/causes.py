@@ -52,6 +52,20 @@ class Death(NamedTuple):
     """The last lines that the container left as its termination message."""
 
     time: str = ''
+    made_at: str = ''
+    """When the pod was made."""
+
+
+class Loss(NamedTuple):
+    """A rank that was lost or failed, and began a restart in place because of it."""
+
+    replicated_job: str
+    rank: str
+    death: Death
+
+
+NOBODY_KNOWS: Final = Loss('', '', Death(Cause.UNKNOWN))
+"""Nothing is left that would tell whose fault it was."""
 
 
 def of_job(job: jobs.Job, deaths: Iterable[Death] = ()) -> Death:
@@ -73,6 +87,11 @@ def of_pod(pod: pods.Pod) -> Death | None:
     if early is not None or pod.status.phase != 'Failed':
         return early
     return _by_kubelet(pod) or _by_container(pod) or _death(pod, Cause.UNKNOWN, pod.status.reason, pod.status.message)
+
+
+def of_containers(pod: pods.Pod) -> Death | None:
+    """Why the containers of the pod had to start again; None while they are the first ones."""
+    return _ended(pod, [(one.name, one.last_state.terminated) for one in pod.containers])
 
 
 def _disrupted(pod: pods.Pod) -> Death | None:
@@ -105,18 +124,26 @@ def _by_kubelet(pod: pods.Pod) -> Death | None:
 
 
 def _death(pod: pods.Pod, cause: Cause, reason: str, message: str) -> Death:
-    return Death(cause, _said(reason, message), pod=pod.metadata.name, node=pod.spec.node_name)
+    metadata = pod.metadata
+    return Death(
+        cause,
+        _said(reason, message),
+        pod=metadata.name,
+        node=pod.spec.node_name,
+        made_at=metadata.creation_timestamp,
+    )
 
 
 def _by_container(pod: pods.Pod) -> Death | None:
-    ended = [
-        (end.finished_at or '', container.name, end)
-        for container in pod.containers
-        if (end := container.state.terminated) is not None and end.exit_code != 0
-    ]
-    if not ended:
+    return _ended(pod, [(one.name, one.state.terminated) for one in pod.containers])
+
+
+def _ended(pod: pods.Pod, endings: list[tuple[str, pods.Terminated | None]]) -> Death | None:
+    """By the container that failed first."""
+    failed = [(end.finished_at or '', name, end) for name, end in endings if end is not None and end.exit_code != 0]
+    if not failed:
         return None
-    time, name, end = min(ended, key=lambda each: each[:2])
+    time, name, end = min(failed, key=lambda each: each[:2])
     return Death(
         Cause.START if end.reason in _NEVER_RAN else Cause.APPLICATION,
         f'{end.reason or "Error"}: exit code {end.exit_code}',
@@ -126,6 +153,7 @@ def _by_container(pod: pods.Pod) -> Death | None:
         exit_code=end.exit_code,
         lines='\n'.join(end.message[-_LINE_BYTES:].splitlines()[-_LINES:]),
         time=time,
+        made_at=pod.metadata.creation_timestamp,
     )
 
 

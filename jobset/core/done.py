@@ -6,12 +6,9 @@ deleted. What has succeeded is noted in the very write that counts it. The every
 that no outage of the controller can come between.
 """
 
-import base64
-import binascii
 import dataclasses
 import datetime
 import itertools
-import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 
@@ -20,14 +17,6 @@ from jobset.core import children, conditions, family, memory, plan, status
 
 Done = Mapping[str, frozenset[int]]
 """Indexes of Jobs by the name of their replicated job."""
-
-_PLAIN_AT_MOST: Final = 8_000
-"""Characters up to which the list is shown to people as it is."""
-
-_PACKED_AT_MOST: Final = 32_000
-"""A little less than what fits into a condition."""
-
-
 _INDEXES_AT_MOST: Final = 1_000_000
 """More than anybody has noted: whoever may write a status must not take the controller's memory with a few digits."""
 
@@ -77,7 +66,7 @@ def note(draft: status.Draft, cohort: family.Cohort, noted: Done, departed: Mapp
     if grown == noted:
         return
     text = _written(grown)
-    if len(text) > _PACKED_AT_MOST:
+    if len(text) > memory.TEXT_AT_MOST:
         draft.tell(
             plan.EventType.WARNING,
             'TooManyJobsDone',
@@ -152,9 +141,7 @@ def _index(job: jobs.Job) -> int:
 
 def _written(done: Mapping[str, Iterable[int]]) -> str:
     text = '; '.join(f'{name} {_ranges(sorted(indexes))}' for name, indexes in sorted(done.items()))
-    if len(text) <= _PLAIN_AT_MOST:
-        return text
-    return f'zlib {base64.b64encode(zlib.compress(text.encode(), 9)).decode()}'
+    return memory.packed(text)
 
 
 def _ranges(indexes: list[int]) -> str:
@@ -169,27 +156,16 @@ def _read(text: str) -> Done:
     if not text:
         return {}
     try:
-        if text.startswith('zlib '):
-            text = _unpacked(base64.b64decode(text.removeprefix('zlib '), validate=True)).decode()
         noted: dict[str, list[range]] = {}
-        for part in text.split('; '):
+        for part in memory.opened(text).split('; '):
             name, _, runs = part.partition(' ')
             noted[name] = [_run(run) for run in runs.split(',')]
         if sum(len(run) for runs in noted.values() for run in runs) > _INDEXES_AT_MOST:
             return {}
         done = {name: frozenset(itertools.chain.from_iterable(runs)) for name, runs in noted.items()}
-    except (ValueError, binascii.Error, zlib.error):
+    except ValueError:
         return {}
     return done
-
-
-def _unpacked(data: bytes) -> bytes:
-    """Raises ValueError for more than so many indexes take."""
-    opened = zlib.decompressobj()
-    text = opened.decompress(data, 8 * _INDEXES_AT_MOST)
-    if not opened.eof:
-        raise ValueError('longer than anything that was noted')
-    return text
 
 
 def _run(text: str) -> range:

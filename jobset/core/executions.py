@@ -19,7 +19,10 @@ def due(jobset: types.JobSet, cohort: family.Cohort) -> int | None:
     if not conditions.is_true(jobset.status, conditions.SUSPENDED):
         return None
     held = cohort.suspended.values()
-    return stored + 1 if not held or any(_number(job) == stored for job in held) else None
+    if held:
+        return stored + 1 if any(_number(job) == stored for job in held) else None
+    # The last Job may have been resumed by a pass that was cut off before it could tell.
+    return None if any(_runs_again(job, stored, jobset) for job in cohort.members.values()) else stored + 1
 
 
 def store(draft: status.Draft, cohort: family.Cohort, number: int) -> None:
@@ -34,6 +37,16 @@ def restarted(draft: status.Draft) -> None:
     stored = draft.stored.execution_attempts
     if stored is not None and draft.current.restarts > draft.stored.restarts:
         draft.count_execution(stored + 1)
+
+
+def _runs_again(job: jobs.Job, number: int, jobset: types.JobSet) -> bool:
+    """Whether a Job of that execution has started after the suspension, which leaves none running."""
+    if _number(job) != number:
+        return False
+    condition, started = conditions.find(jobset.status, conditions.SUSPENDED), job.status.start_time
+    if job.ending is None or condition is None or started is None:
+        return job.ending is None
+    return conditions.parsed(started) > conditions.parsed(condition.last_transition_time)
 
 
 def _number(job: jobs.Job) -> int | None:

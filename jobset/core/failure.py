@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from jobset.api import features, jobs, meta, types
-from jobset.core import conditions, plan, singles, status
+from jobset.core import conditions, plan, rounds, singles, status
 
 
 class Question(NamedTuple):
@@ -84,8 +84,8 @@ def apply(
     *,
     answers: Mapping[Question, bool],
     gates: features.FeatureGates,
-) -> None:
-    """Write the answer to the failures into the draft.
+) -> jobs.Job | None:
+    """Write the answer to the failures into the draft; returns the Job that is made anew while the rest runs on.
 
     Raises:
         plan.PassStoppedError: the rule restarts single Jobs, which these feature gates do not allow.
@@ -93,31 +93,41 @@ def apply(
     policy = jobset.spec.failure_policy
     if policy is None:
         fail(draft, 'FailedJobs', _text('jobset failed due to one or more job failures', first(failed)))
-        return
+        return None
     decision = decide(policy, failed, answers)
+    check(decision, gates)
     match decision.action:
         case types.Action.FAIL_JOBSET:
             text = _text('applying FailJobSet failure policy action', decision.job)
             fail(draft, 'FailJobSetFailurePolicyAction', text)
         case types.Action.RESTART_JOBSET:
-            if _is_used_up(draft, policy, gates):
+            if is_used_up(draft.current, policy, gates):
                 _fail_at_max(draft, decision)
             else:
                 restart(draft, decision, towards_max=True)
         case types.Action.RESTART_JOBSET_AND_IGNORE_MAX_RESTARTS:
             restart(draft, decision, towards_max=False)
-        case types.Action.RESTART_JOB | types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS if not gates.restart_job:
-            raise plan.PassStoppedError(
-                f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is off; '
-                f'switch it on, or use {types.Action.RESTART_JOBSET} instead'
-            )
         case types.Action.RESTART_JOB:
-            if _is_used_up(draft, policy, gates):
-                _fail_at_max(draft, decision)
-            else:
-                _restart_job(draft, jobset, decision, towards_max=True)
+            if not is_used_up(draft.current, policy, gates):
+                return restart_job(draft, jobset, decision, towards_max=True)
+            _fail_at_max(draft, decision)
         case types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS:
-            _restart_job(draft, jobset, decision, towards_max=False)
+            return restart_job(draft, jobset, decision, towards_max=False)
+    return None
+
+
+def check(decision: Decision, gates: features.FeatureGates) -> None:
+    """Make sure that these feature gates allow the action.
+
+    Raises:
+        plan.PassStoppedError: they do not.
+    """
+    singly = decision.action in (types.Action.RESTART_JOB, types.Action.RESTART_JOB_AND_IGNORE_MAX_RESTARTS)
+    if singly and not gates.restart_job:
+        raise plan.PassStoppedError(
+            f'spec.failurePolicy.rules: action {decision.action} needs the feature gate RestartJob, which is off; '
+            f'switch it on, or use {types.Action.RESTART_JOBSET} instead'
+        )
 
 
 def fail(draft: status.Draft, reason: str, message: str) -> None:
@@ -125,20 +135,23 @@ def fail(draft: status.Draft, reason: str, message: str) -> None:
     draft.end(conditions.failed(reason, message), conditions.RESTART_FAILED, types.TerminalState.FAILED)
 
 
-def _is_used_up(draft: status.Draft, policy: types.FailurePolicy, gates: features.FeatureGates) -> bool:
-    """Whether no restart is left that counts. Those of single Jobs count like those of the whole set."""
-    singly = singles.counted(draft.current) if gates.restart_job else 0
-    return draft.current.restarts_count_towards_max + singly >= policy.max_restarts
+def is_used_up(current: types.Status, policy: types.FailurePolicy, gates: features.FeatureGates) -> bool:
+    """Whether no restart is left that counts. Those of single Jobs and in place count like those of the whole set."""
+    singly = singles.counted(current) if gates.restart_job else 0
+    in_place = rounds.counted(current) if gates.in_place_restart else 0
+    return current.restarts_count_towards_max + singly + in_place >= policy.max_restarts
 
 
 def _fail_at_max(draft: status.Draft, decision: Decision) -> None:
     fail(draft, 'ReachedMaxRestarts', _text('jobset failed due to reaching max number of restarts', decision.job))
 
 
-def _restart_job(draft: status.Draft, jobset: types.JobSet, decision: Decision, *, towards_max: bool) -> None:
+def restart_job(draft: status.Draft, jobset: types.JobSet, decision: Decision, *, towards_max: bool) -> jobs.Job:
+    """Begin a new attempt of one Job, and return it."""
     singles.restart(draft, jobset, decision.job, towards_max=towards_max)
     text = _text(f'applying {decision.action} failure policy action', decision.job)
     draft.tell(plan.EventType.WARNING, f'{decision.action}FailurePolicyAction', text)
+    return decision.job
 
 
 def restart(draft: status.Draft, decision: Decision, *, towards_max: bool) -> None:

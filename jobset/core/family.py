@@ -153,8 +153,10 @@ class Family:
             return
         self._membership += 1
         del self.jobs[job.metadata.name]
+        if not self._is_outdated(known):
+            # What has succeeded in an attempt of its own that was over is not done.
+            self._remember(known)
         self._leave(known)
-        self._remember(known)
 
     def _remember(self, known: jobs.Job) -> None:
         """Its success may not have been looked at by any pass: both changes may have come before one."""
@@ -175,6 +177,11 @@ class Family:
         self._expected = dict(attempts)
         for job in concerned:
             self._join(job)
+
+    @property
+    def expected(self) -> Mapping[str, int]:
+        """The attempts of their own that Jobs must be of, as :meth:`expect` was told."""
+        return self._expected
 
     def _join(self, job: jobs.Job) -> None:
         attempt = attempt_of(job)

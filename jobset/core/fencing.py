@@ -15,11 +15,11 @@ It is looked at again and again, at the pace of the annotation, until it is gone
 
 import datetime
 import enum
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from jobset.api import extras, jobs, pods, types
-from jobset.core import conditions, family, memory, pauses, plan, status
+from jobset.core import conditions, done, family, memory, pauses, plan, status
 
 _SHOWN: Final = 5
 _BUILT_IN: Final = frozenset({pods.JOB_TRACKING, 'foregroundDeletion', 'orphan'})
@@ -50,6 +50,9 @@ class Ruling(NamedTuple):
     blocking: tuple[pods.Pod, ...] = ()
     """Pods of earlier attempts that may still run."""
 
+    held: frozenset[str] = frozenset()
+    """The single Jobs of which a pod of an earlier attempt of their own may still run."""
+
     again_after_seconds: float | None = None
 
     @property
@@ -63,15 +66,30 @@ def is_wanted(jobset: types.JobSet) -> bool:
     return extras.FENCE_AFTER.of(jobset.metadata.annotations) is not None
 
 
-def must_look(jobset: types.JobSet, kin: family.Family, now: datetime.datetime) -> bool:
-    """Whether the pods must be looked at: something is overdue, or a new attempt is about to begin."""
+def must_look(jobset: types.JobSet, kin: family.Family, now: datetime.datetime, going: Iterable[str] = ()) -> bool:
+    """Whether the pods must be looked at: something is overdue, or a new attempt is about to begin.
+
+    ``going`` are the times by which single pods must have gone, where pods are watched.
+    """
     limit = extras.FENCE_AFTER.of(jobset.metadata.annotations)
     if limit is None:
         return False
-    if any(since + limit <= now for since in _going(jobset, kin)):
+    if any(since + limit <= now for since in _going(jobset, kin, going)):
         return True
+    if conditions.terminal(jobset.status) is not None or pauses.seconds_left(jobset, now) > 0:
+        return False
     is_first = jobset.status.restarts == 0 or bool(kin.jobs)
-    return not is_first and conditions.terminal(jobset.status) is None and pauses.seconds_left(jobset, now) <= 0
+    return not is_first or _begins_one(jobset, kin, now)
+
+
+def _begins_one(jobset: types.JobSet, kin: family.Family, now: datetime.datetime) -> bool:
+    """Whether a single Job that was restarted is about to be made."""
+    absent = kin.expected.keys() - kin.jobs.keys()
+    if not absent:
+        return False
+    noted = done.known(jobset) if done.is_wanted(jobset) else {}
+    finished = {f'{jobset.metadata.name}-{name}-{index}' for name, indexes in noted.items() for index in indexes}
+    return bool(absent - finished - pauses.singles_left(jobset, now).keys())
 
 
 def overdue(jobset: types.JobSet, seen: tuple[pods.Pod, ...], now: datetime.datetime) -> Iterator[pods.Pod]:
@@ -83,12 +101,14 @@ def overdue(jobset: types.JobSet, seen: tuple[pods.Pod, ...], now: datetime.date
             yield pod
 
 
-def rule(draft: status.Draft, jobset: types.JobSet, kin: family.Family, scene: Scene | None) -> Ruling:
+def rule(
+    draft: status.Draft, jobset: types.JobSet, kin: family.Family, scene: Scene | None, going: Iterable[str] = ()
+) -> Ruling:
     """What is to be done about pods that stay; the draft tells of those that hold everything up."""
     limit = extras.FENCE_AFTER.of(jobset.metadata.annotations)
     if limit is None:
         return Ruling()
-    waits = [(since + limit - draft.now).total_seconds() for since in _going(jobset, kin)]
+    waits = [(since + limit - draft.now).total_seconds() for since in _going(jobset, kin, going)]
     again = min((wait for wait in waits if wait > 0), default=None)
     if scene is None:
         memory.forget(draft, memory.BLOCKED, 'EndingsAreOver', 'no pod that was told to go is overdue')
@@ -103,9 +123,11 @@ def rule(draft: status.Draft, jobset: types.JobSet, kin: family.Family, scene: S
     for act in acts:
         draft.tell(plan.EventType.WARNING, act.deed.value, f'pod {act.pod.name} {act.why}')
     _tell_problems(draft, problems)
-    blocking = tuple(pod for pod in scene.pods if _is_earlier(pod, jobset) and not pod.has_ended)
-    pace = min(_PACE_SECONDS if blocking else limit.total_seconds(), limit.total_seconds())
-    return Ruling(tuple(acts), blocking, pace if again is None else min(pace, again))
+    living = [pod for pod in scene.pods if not pod.has_ended]
+    blocking = tuple(pod for pod in living if _is_earlier(pod, jobset))
+    held = frozenset(_job_of(pod, jobset) for pod in living if _is_earlier_of_its_job(pod, jobset, kin))
+    pace = min(_PACE_SECONDS if blocking or held else limit.total_seconds(), limit.total_seconds())
+    return Ruling(tuple(acts), blocking, held, pace if again is None else min(pace, again))
 
 
 class _Judged(NamedTuple):
@@ -141,7 +163,8 @@ def _never_asked(
         job = by_uid.get(pod.labels.job_uid)
         since = job.metadata.deletion_timestamp if job is not None else None
         left_alone = job is None or (since is not None and conditions.parsed(since) <= before)
-        if left_alone and pod.metadata.deletion_timestamp is None and not pod.has_ended and _is_earlier(pod, jobset):
+        is_over = _is_earlier(pod, jobset) or _is_earlier_of_its_job(pod, jobset, kin)
+        if left_alone and pod.metadata.deletion_timestamp is None and not pod.has_ended and is_over:
             ref = plan.PodRef(pod.metadata.name, pod.metadata.uid)
             yield plan.PodAct(plan.PodDeed.DELETE, ref, 'is of an earlier attempt, and nobody has asked it to go')
 
@@ -149,6 +172,17 @@ def _never_asked(
 def _is_earlier(pod: pods.Pod, jobset: types.JobSet) -> bool:
     text = pod.labels.restart_attempt
     return text.isdecimal() and int(text) < jobset.status.restarts
+
+
+def _is_earlier_of_its_job(pod: pods.Pod, jobset: types.JobSet, kin: family.Family) -> bool:
+    """Whether its Job was made anew by itself since."""
+    text = pod.labels.job_restart_attempt
+    return int(text if text.isdecimal() else 0) < kin.expected.get(_job_of(pod, jobset), 0)
+
+
+def _job_of(pod: pods.Pod, jobset: types.JobSet) -> str:
+    labels = pod.labels
+    return f'{jobset.metadata.name}-{labels.replicated_job}-{labels.job_index}'
 
 
 def _tell_problems(draft: status.Draft, problems: list[tuple[str, str]]) -> None:
@@ -161,8 +195,9 @@ def _tell_problems(draft: status.Draft, problems: list[tuple[str, str]]) -> None
     draft.set(conditions.Notice(memory.BLOCKED, True, problems[0][0], message, plan.EventType.WARNING))
 
 
-def _going(jobset: types.JobSet, kin: family.Family) -> Iterator[datetime.datetime]:
-    """Since when each Job is going that is: deleted, or suspended with pods that have not ended."""
+def _going(jobset: types.JobSet, kin: family.Family, going: Iterable[str]) -> Iterator[datetime.datetime]:
+    """Since when each Job or pod is going that is: deleted, or suspended with pods that have not ended."""
+    yield from map(conditions.parsed, going)
     suspended = conditions.find(jobset.status, conditions.SUSPENDED)
     for cohort in kin.cohorts.values():
         if len(cohort.staying) < len(cohort.members):

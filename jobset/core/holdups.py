@@ -107,7 +107,7 @@ def _left(seen: Seen) -> _Left | None:
 
 def _pause(draft: status.Draft, jobset: types.JobSet) -> waiting.Waits:
     wait = pauses.wait(draft.current)
-    if wait is None or pauses.seconds_left(jobset, draft.now) <= 0:
+    if wait is None or pauses.left(jobset, draft.now) <= 0:
         return waiting.NOTHING
     return waiting.Waits((wait,))
 

@@ -13,12 +13,12 @@ depends on the order in which we see things: whoever takes over in the middle de
 
 import datetime
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
-from jobset.api import keys, templates, types
-from jobset.core import conditions, failure, family, plan, ranks, status
+from jobset.api import features, keys, templates, types
+from jobset.core import causes, charges, conditions, done, family, pauses, plan, ranks, rounds, status
 
 STALLED: Final = 'InPlaceRestartStalled'
 
@@ -38,29 +38,69 @@ REPORTED: Final = conditions.Notice(STALLED, False, 'RanksReported', 'all ranks 
 NOT_WATCHED: Final = conditions.Notice(STALLED, False, 'NotWaiting', 'nothing is waited for at the moment')
 
 
+class Answer(NamedTuple):
+    """What a pass is to do beside storing the numbers."""
+
+    again_after_seconds: float | None = None
+    patience_seconds: float = 0
+    """How old the counters in the status may be."""
+
+    archive: plan.AttemptRecord | None = None
+
+
 def is_wanted(jobset: types.JobSet) -> bool:
     """Whether the set restarts in place."""
     policy = jobset.spec.failure_policy
     return policy is not None and policy.restart_strategy == types.RestartStrategy.IN_PLACE_RESTART
 
 
-def apply(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:
-    """Write the answer to the announcements into the draft; returns after how many seconds to look again."""
+def apply(
+    draft: status.Draft,
+    jobset: types.JobSet,
+    seen: ranks.Ranks,
+    cohort: family.Cohort,
+    *,
+    loss: causes.Loss = causes.NOBODY_KNOWS,
+    gates: features.FeatureGates = features.DEFAULTS,
+) -> Answer:
+    """Write the answer to the announcements into the draft. ``loss`` is why an attempt begins."""
     policy = jobset.spec.failure_policy
     if policy is None:
-        return None
-    free = draft.current.restarts - draft.current.restarts_count_towards_max
-    attempts = 0 if seen.malformed else seen.top - free
-    if max(seen.most_restarts, attempts) > policy.max_restarts:
-        failure.fail(draft, 'ReachedMaxRestarts', 'jobset failed due to reaching max number of restarts')
-        return None
+        return Answer()
+    record, expected = None, _expected(jobset)
+    if (left := charges.seconds_for_cause(draft, jobset, seen, loss, expected=expected)) > 0:
+        return Answer(left, _patience(jobset, draft.current, seen, cohort))
+    if rounds.is_kept(jobset):
+        record = charges.judge(draft, jobset, seen, loss=loss, expected=expected, gates=gates)
+    elif _is_over_max(draft.current, policy, seen):
+        charges.fail_at_max(draft)
+    if conditions.terminal(draft.current) is not None:
+        return Answer(archive=record)
     wrong = _wrong_sizes(jobset)
     if wrong is not None:
         draft.set(_stalled('WrongJobSettings', wrong))
-        return None
-    agreed = _agreed(jobset, seen, draft.current)
+        return Answer(archive=record)
+    again = _answer(draft, jobset, seen, cohort)
+    return Answer(again, _patience(jobset, draft.current, seen, cohort), record)
+
+
+def _is_over_max(current: types.Status, policy: types.FailurePolicy, seen: ranks.Ranks) -> bool:
+    """As upstream counts: by the number of the attempt, and by what happened to any container."""
+    free = current.restarts - current.restarts_count_towards_max
+    counted = 0 if seen.malformed else seen.top - free
+    return max(seen.most_restarts, counted) > policy.max_restarts
+
+
+def _answer(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort) -> float | None:
+    """Publish what the ranks are to do; returns after how many seconds to look again."""
+    agreed = _agreed(jobset, seen, cohort, draft.current)
+    if agreed is not None and (left := _seconds_left(draft, jobset, agreed)) > 0:
+        draft.set(REPORTED)
+        return left
     if not seen.malformed:
         draft.current = _answered(draft.current, jobset, seen, agreed)
+    if agreed is not None and rounds.is_kept(jobset):
+        _note_opening(draft, jobset)
     if jobset.suspended or keys.DISABLE_IN_PLACE_RESTART in (jobset.metadata.annotations or {}):
         draft.set_silently(NOT_WATCHED)
         return None
@@ -70,22 +110,41 @@ def apply(draft: status.Draft, jobset: types.JobSet, seen: ranks.Ranks, cohort: 
     return _watch(draft, jobset, seen, cohort)
 
 
-def patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks) -> float:
-    """How many seconds the counters in the status may be old."""
-    is_at_rest = seen.agreed(_expected(jobset)) == current.current_in_place_restart_attempt
+def _seconds_left(draft: status.Draft, jobset: types.JobSet, agreed: int) -> float:
+    """For how long the barrier must stay shut; a barrier that is open stays open."""
+    if agreed == draft.current.current_in_place_restart_attempt:
+        return 0
+    return pauses.seconds_left_in_place(msgspec.structs.replace(jobset, status=draft.current), agreed, draft.now)
+
+
+def _note_opening(draft: status.Draft, jobset: types.JobSet) -> None:
+    """Note since when how many ranks run. A set that was scaled down goes on as it ran."""
+    account, expected = rounds.of(draft.current), _expected(jobset)
+    opens = draft.current.current_in_place_restart_attempt != draft.stored.current_in_place_restart_attempt
+    if opens:
+        account = account._replace(runs_since=conditions.timestamp(draft.now))
+    if opens or account.ranks != expected:
+        rounds.store(draft, account._replace(ranks=expected))
+
+
+def _patience(jobset: types.JobSet, current: types.Status, seen: ranks.Ranks, cohort: family.Cohort) -> float:
+    finished = _finished(jobset, cohort)
+    is_at_rest = seen.agreed(_unfinished(jobset, finished), finished) == current.current_in_place_restart_attempt
     return min(_PATIENCE_PER_RANK * _expected(jobset), _PATIENCE_AT_REST if is_at_rest else _PATIENCE_IN_ROUND)
 
 
-def _agreed(jobset: types.JobSet, seen: ranks.Ranks, current: types.Status) -> int | None:
+def _agreed(jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort, current: types.Status) -> int | None:
     """The attempt that all ranks have announced.
 
     Whether they are the expected ones, and not a stray one in place of one that is missing, is looked at only before
     the barrier opens: it costs as much as the set is large.
     """
-    agreed = seen.agreed(_expected(jobset))
+    finished = _finished(jobset, cohort)
+    agreed = seen.agreed(_unfinished(jobset, finished), finished)
     if agreed is None or agreed == current.current_in_place_restart_attempt:
         return agreed
-    return agreed if all(rank in seen.reporting for _, rank in _expected_ranks(jobset)) else None
+    waited_for = (rank for job, rank in _expected_ranks(jobset) if job not in finished)
+    return agreed if all(rank in seen.reporting for rank in waited_for) else None
 
 
 def _answered(current: types.Status, jobset: types.JobSet, seen: ranks.Ranks, agreed: int | None) -> types.Status:
@@ -138,11 +197,12 @@ def _waited_for(jobset: types.JobSet, seen: ranks.Ranks, cohort: family.Cohort, 
         known = by_rank.get(report.rank)
         if known is None or known.has_failed:
             by_rank[report.rank] = report
+    finished = _finished(jobset, cohort)
     for job, rank in _expected_ranks(jobset):
         found = by_rank.pop(rank, None)
         if found is not None:
             yield from _trouble(rank, found, target, seen.reporting[rank])
-        elif job not in cohort.members:
+        elif job not in cohort.members and job not in finished:
             yield f'{rank} (no Job)'
         elif job in cohort.active or job in cohort.failed:
             yield f'{rank} (no pod)'
@@ -189,6 +249,30 @@ def _wrong_sizes(jobset: types.JobSet) -> str | None:
 
 def _expected(jobset: types.JobSet) -> int:
     return sum(part.count * (part.job.spec.parallelism or 0) for part in jobset.spec.replicated_jobs)
+
+
+def _finished(jobset: types.JobSet, cohort: family.Cohort) -> frozenset[str]:
+    """The Jobs that have succeeded, gone or not: their ranks take part in nothing any more."""
+    noted = done.known(jobset) if done.is_wanted(jobset) else {}
+    gone = {f'{jobset.metadata.name}-{name}-{index}' for name, indexes in noted.items() for index in indexes}
+    if not cohort.succeeded:
+        return frozenset(gone)
+    here = (name for name in cohort.members if name not in cohort.active and name not in cohort.failed)
+    return frozenset(gone.union(here))
+
+
+def _unfinished(jobset: types.JobSet, finished: frozenset[str]) -> int:
+    """How many ranks there are to be of Jobs that have not succeeded."""
+    expected = _expected(jobset)
+    if not finished:
+        return expected
+    prefix = jobset.metadata.name
+    return expected - sum(
+        part.job.spec.parallelism or 0
+        for part in jobset.spec.replicated_jobs
+        for index in range(part.count)
+        if f'{prefix}-{part.name}-{index}' in finished
+    )
 
 
 def _expected_ranks(jobset: types.JobSet) -> Iterator[tuple[str, str]]:

@@ -7,14 +7,14 @@ controller.
 A set waits while it is suspended, and afterwards until the first of its Jobs has started. It runs from its creation or
 its last resume on, restarts included. The start of each Job is watched by itself, until all Jobs of its replicated job
 have been ready once in the attempt: what waits for a dependency does not start late, and a pod that is replaced later
-is no late start.
+is no late start. A single Job that is made anew is watched again until it is ready.
 """
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Final, NamedTuple
 
-from jobset.api import extras, features, types
+from jobset.api import extras, features, jobs, types
 from jobset.core import conditions, family, memory, status
 
 _NO_SECONDS: Final = datetime.timedelta()
@@ -35,6 +35,16 @@ class Verdict(NamedTuple):
     overrun: Overrun | None = None
     again_after_seconds: float | None = None
     """When the next one is over, if nothing changes before."""
+
+
+class _Started(NamedTuple):
+    """What has started once in the running attempt."""
+
+    parts: Set[str]
+    """Replicated jobs."""
+
+    but: Set[str]
+    """Jobs of them that were made anew, and have not been ready since."""
 
 
 class _Limit(NamedTuple):
@@ -74,6 +84,13 @@ def late_job(jobset: types.JobSet, cohort: family.Cohort, now: datetime.datetime
     return over.job or None if over is not None else None
 
 
+def await_again(draft: status.Draft, jobset: types.JobSet, job: jobs.Job) -> None:
+    """Watch the start of a single Job that is made anew; what was remembered of the others stays."""
+    started = _started(draft)
+    if extras.START_LIMIT.key in jobset.metadata.annotations and job.metadata.labels.replicated_job in started.parts:
+        _remember_started(draft, started._replace(but={*started.but, job.metadata.name}))
+
+
 def _wait(jobset: types.JobSet, cohort: family.Cohort, limit: datetime.timedelta | None) -> Iterator[_Limit]:
     since = _changed_sides(jobset, suspended=jobset.suspended)
     if limit is None or since is None:
@@ -110,7 +127,7 @@ def _start(
         for name, job in cohort.active.items()
         if job.status.start_time is not None
         and name not in cohort.suspended
-        and job.metadata.labels.replicated_job not in started
+        and (job.metadata.labels.replicated_job not in started.parts or name in started.but)
         and not family.is_ready(job)
     ]
     if late:
@@ -131,13 +148,33 @@ def _note_started(draft: status.Draft, jobset: types.JobSet, cohort: family.Coho
         for job in jobset.spec.replicated_jobs
         if job.count and (tally := cohort.tally(job.name)).ready + tally.succeeded + tally.failed >= job.count
     }
-    if not ready <= _started(draft):
-        memory.remember(draft, memory.STARTED, 'PodsReady', ', '.join(sorted(ready | _started(draft))))
+    before = _started(draft)
+    late = {name for name in before.but if name not in cohort.members or not _is_up(cohort, cohort.members[name])}
+    if not ready <= before.parts or late != before.but:
+        _remember_started(draft, _Started(ready | before.parts, late))
 
 
-def _started(draft: status.Draft) -> frozenset[str]:
-    text = memory.recall(draft.current, memory.STARTED)
-    return frozenset(text.split(', ')) if text else frozenset()
+def _is_up(cohort: family.Cohort, job: jobs.Job) -> bool:
+    return job.metadata.name not in cohort.active or family.is_ready(job)
+
+
+def _started(draft: status.Draft) -> _Started:
+    try:
+        text = memory.opened(memory.recall(draft.current, memory.STARTED))
+    except ValueError:
+        text = ''
+    parts, _, but = text.partition(' but for ')
+    return _Started(*(frozenset(names.split(', ')) if names else frozenset() for names in (parts, but)))
+
+
+def _remember_started(draft: status.Draft, started: _Started) -> None:
+    """What does not fit is not watched: the Jobs that come last by name."""
+    parts, but = (', '.join(sorted(names)) for names in started)
+    text = memory.packed(f'{parts} but for {but}' if but else parts)
+    if len(text) > memory.TEXT_AT_MOST and but:
+        _remember_started(draft, started._replace(but=frozenset(sorted(started.but)[: len(started.but) * 3 // 4])))
+    elif len(text) <= memory.TEXT_AT_MOST:
+        memory.remember(draft, memory.STARTED, 'PodsReady', text)
 
 
 def _has_begun(cohort: family.Cohort) -> bool:

@@ -14,44 +14,52 @@ import msgspec
 
 from jobset.api import extras, jobs, meta, types
 from jobset.api.extravalues import Trigger
-from jobset.core import family, memory, status
+from jobset.core import family, inplace, memory, status
 
-_REMEMBERED_AT_MOST: Final = 500
-"""Jobs whose losses before a resume are remembered. They are those that lost a pod during a suspension: a few."""
+_UID_SHOWN: Final = 8
+"""Characters of its uid that tell a Job from another one that was made under the same name."""
 
 
 def failed(jobset: types.JobSet, cohort: family.Cohort) -> dict[str, jobs.Job]:
     """The Jobs to answer for, each with the ending that it has, or will have."""
-    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
-    if trigger in (None, Trigger.JOB_FAILED):
+    trigger = _trigger(jobset)
+    if trigger is Trigger.JOB_FAILED:
         return cohort.failed
     before = _lost_before(jobset.status) if trigger is Trigger.POD_LOST else {}
     early = {
         name: _ended(job, condition)
         for name, job in cohort.active.items()
-        if (condition := job.failing or _loss(job, trigger, before.get(name, 0))) is not None
+        if (condition := job.failing or _loss(job, trigger, before.get(_id(job), 0))) is not None
     }
     return {**early, **cohort.failed}
 
 
 def ends_by_itself(jobset: types.JobSet, job: jobs.Job) -> bool:
     """Whether a Job of a set that has ended need not be deleted: we have not waited for what it waits for."""
-    trigger = extras.RESTART_ON.of(jobset.metadata.annotations)
-    return trigger not in (None, Trigger.JOB_FAILED) and job.failing is not None
+    return _trigger(jobset) is not Trigger.JOB_FAILED and job.failing is not None
 
 
 def note(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> None:
     """Remember what was lost while the set was suspended: the counters stay, and it was free."""
-    wanted = extras.RESTART_ON.of(jobset.metadata.annotations) is Trigger.POD_LOST
-    if not wanted or not jobset.suspended:
+    if _trigger(jobset) is not Trigger.POD_LOST or not jobset.suspended:
         return
-    lost = {name: job.status.failed for name, job in cohort.active.items() if job.status.failed}
-    kept = sorted(lost.items())[:_REMEMBERED_AT_MOST]
+    lost = sorted(f'{_id(job)}={job.status.failed}' for job in cohort.active.values() if job.status.failed)
+    text = memory.packed(', '.join(lost))
+    while len(text) > memory.TEXT_AT_MOST:
+        # Losses that are not remembered are answered after the resume: a restart too many is better than none.
+        lost = lost[: len(lost) * 3 // 4]
+        text = memory.packed(', '.join(lost))
     if lost or memory.recall(draft.current, memory.LOST):
-        memory.remember(draft, memory.LOST, 'JobSetSuspended', ', '.join(f'{name}={count}' for name, count in kept))
+        memory.remember(draft, memory.LOST, 'JobSetSuspended', text)
 
 
-def _loss(job: jobs.Job, trigger: Trigger | None, before: int) -> meta.Condition | None:
+def _trigger(jobset: types.JobSet) -> Trigger:
+    """What counts. In place, a lost pod is answered already; two answers to one loss would be counted as two."""
+    asked = extras.RESTART_ON.of(jobset.metadata.annotations) or Trigger.JOB_FAILED
+    return Trigger.FAILURE_TARGET if asked is Trigger.POD_LOST and inplace.is_wanted(jobset) else asked
+
+
+def _loss(job: jobs.Job, trigger: Trigger, before: int) -> meta.Condition | None:
     lost = job.status.failed or 0
     if trigger is not Trigger.POD_LOST or lost <= before or job.spec.suspend:
         return None
@@ -71,5 +79,13 @@ def _ended(job: jobs.Job, condition: meta.Condition) -> jobs.Job:
 
 
 def _lost_before(stored: types.Status) -> Mapping[str, int]:
-    pairs = (pair.partition('=') for pair in memory.recall(stored, memory.LOST).split(', '))
+    try:
+        text = memory.opened(memory.recall(stored, memory.LOST))
+    except ValueError:
+        return {}
+    pairs = (pair.partition('=') for pair in text.split(', '))
     return {name: int(count) for name, _, count in pairs if count.isdecimal()}
+
+
+def _id(job: jobs.Job) -> str:
+    return f'{job.metadata.name}/{job.metadata.uid[:_UID_SHOWN]}'

@@ -5,6 +5,9 @@ shows where people look. Its message begins with the attempt that it is about; w
 counts for nothing.
 """
 
+import base64
+import binascii
+import zlib
 from typing import Final
 
 from jobset.api import types
@@ -16,6 +19,17 @@ BUDGETS: Final = 'RestartsCharged'
 PAUSE: Final = 'RestartPaused'
 BLOCKED: Final = 'EndingBlocked'
 LOST: Final = 'PodsLostWhileSuspended'
+SINGLES: Final = 'JobRestartsPaused'
+ROUNDS: Final = 'InPlaceRestartsCounted'
+
+TEXT_AT_MOST: Final = 32_000
+"""Characters: a little less than what fits into a condition."""
+
+_PLAIN_AT_MOST: Final = 8_000
+"""Characters up to which a text is shown to people as it is."""
+
+_OPENED_AT_MOST: Final = 8_000_000
+"""More than anybody has packed: whoever may write a status must not take the controller's memory with a few bytes."""
 
 
 def recall(stored: types.Status, kind: str) -> str:
@@ -36,3 +50,28 @@ def remember(draft: status.Draft, kind: str, reason: str, text: str) -> None:
 def forget(draft: status.Draft, kind: str, reason: str, message: str) -> None:
     """Remember nothing of that kind any more."""
     draft.set_silently(conditions.Notice(kind, False, reason, message))
+
+
+def packed(text: str) -> str:
+    """The text in a form that is short enough more often; see :data:`TEXT_AT_MOST`."""
+    if len(text) <= _PLAIN_AT_MOST:
+        return text
+    return f'zlib {base64.b64encode(zlib.compress(text.encode(), 9)).decode()}'
+
+
+def opened(text: str) -> str:
+    """What was packed.
+
+    Raises:
+        ValueError: nobody has packed this.
+    """
+    if not text.startswith('zlib '):
+        return text
+    try:
+        opener = zlib.decompressobj()
+        found = opener.decompress(base64.b64decode(text.removeprefix('zlib '), validate=True), _OPENED_AT_MOST)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(str(error)) from error
+    if not opener.eof:
+        raise ValueError('longer than anything that was noted')
+    return found.decode()

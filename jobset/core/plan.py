@@ -92,6 +92,12 @@ class AttemptRecord(msgspec.Struct, frozen=True, kw_only=True, rename='camel', o
     """Why one attempt ended, as it is kept."""
 
     attempt: int
+    own_attempt: int | None = None
+    """That of the Job, where only the Job was made anew."""
+
+    in_place_attempt: int | None = None
+    """That of the pods, where they started again in place."""
+
     ended_at: str
     reason: str
     """The reason of the condition that tells of the end."""

@@ -10,6 +10,7 @@ Pods belong to the JobSet whose uid they bear: those of an earlier one of the sa
 import datetime
 import re
 from collections import Counter
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from jobset.api import pods
@@ -34,6 +35,9 @@ class Report(NamedTuple):
 
     restarts: int
     """The most that any of its containers was restarted."""
+
+    goes_by: str | None = None
+    """When its time to end is over, where it was told to go."""
 
     @property
     def has_failed(self) -> bool:
@@ -70,9 +74,20 @@ class Ranks:
         self.reporting: Counter[str] = Counter()
         """How many pods announce an attempt for each rank; those that failed do not."""
 
+        self.pods_of: Counter[str] = Counter()
+        self.ranks_of: Counter[str] = Counter()
+        """The same by Job: how many pods, and how many ranks."""
+
+        self.going: dict[str, str] = {}
+        """Pods that were told to go, and when their time to end is over."""
+
         self.malformed: dict[str, Report] = {}
         """Pods whose announcement cannot be read, by name."""
 
+        self.risen_at: datetime.datetime | None = None
+        """When a higher attempt was last announced than ever before."""
+
+        self._highest = -1
         self.changed_at: datetime.datetime | None = None
         """When any pod last came, went, or changed in what counts here."""
 
@@ -87,6 +102,8 @@ class Ranks:
         self.reports[name] = report
         self._count(name, report, 1)
         self.changed_at = now
+        if report.attempt is not None and report.attempt > self._highest:
+            self._highest, self.risen_at = report.attempt, now
         return True
 
     def drop(self, pod: pods.Pod, now: datetime.datetime) -> None:
@@ -101,18 +118,26 @@ class Ranks:
         """The highest attempt that is announced; 0 where there is none."""
         return max((*self.attempts, *self.done), default=0)
 
+    def announcing(self, attempt: int) -> list[str]:
+        """Names of the pods that announce it, of those that have not ended."""
+        return sorted(
+            name for name, report in self.reports.items() if report.attempt == attempt and not report.has_failed
+        )
+
     @property
     def most_restarts(self) -> int:
         """The most restarts of any container."""
         return max(self.restarts, default=0)
 
-    def agreed(self, expected: int) -> int | None:
+    def agreed(self, expected: int, finished: Collection[str] = ()) -> int | None:
         """The attempt that all of so many ranks have announced; None as long as one has not.
 
-        A rank that has succeeded cannot announce another attempt, and nobody waits for it to.
+        A rank that has succeeded cannot announce another attempt, and nobody waits for it to. Nor are those of Jobs
+        expected that are ``finished``: they may be gone, or fewer than are wanted by now.
         """
-        said = self.attempts.total() + self.done.total()
-        if self.malformed or not said or not said == len(self.reporting) == expected:
+        said = self.attempts.total() + self.done.total() - sum(self.pods_of.get(job, 0) for job in finished)
+        ranks = len(self.reporting) - sum(self.ranks_of.get(job, 0) for job in finished)
+        if self.malformed or not self.reporting or not said == ranks == expected:
             return None
         top = self.top
         agree = self.attempts or self.done
@@ -120,6 +145,10 @@ class Ranks:
 
     def _count(self, name: str, report: Report, sign: int) -> None:
         _add(self.restarts, report.restarts, sign)
+        if report.goes_by is not None and sign > 0:
+            self.going[name] = report.goes_by
+        else:
+            self.going.pop(name, None)
         if report.has_failed:
             return
         if report.is_malformed:
@@ -129,7 +158,11 @@ class Ranks:
                 del self.malformed[name]
         elif report.attempt is not None:
             _add(self.done if report.is_done else self.attempts, report.attempt, sign)
+            job, before = report.rank.rpartition('-')[0], report.rank in self.reporting
             _add(self.reporting, report.rank, sign)
+            _add(self.pods_of, job, sign)
+            if before is not (report.rank in self.reporting):
+                _add(self.ranks_of, job, sign)
 
 
 def _add(counter: 'Counter[int] | Counter[str]', key: int | str, sign: int) -> None:
@@ -148,6 +181,7 @@ def _report(pod: pods.Pod) -> Report:
         attempt=_attempt(notes.attempt),
         said=notes.attempt,
         restarts=max([container.restart_count for container in pod.containers], default=0),
+        goes_by=pod.metadata.deletion_timestamp,
     )
 
 

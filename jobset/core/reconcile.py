@@ -65,6 +65,9 @@ class Facts:
     deaths: Mapping[str, causes.Death] = dataclasses.field(default_factory=dict)
     """Why Jobs failed, by name, where :func:`attempts.wants_deaths`."""
 
+    loss: causes.Loss = causes.NOBODY_KNOWS
+    """Why pods start again in place, where :func:`charges.wants_loss`."""
+
     scene: fencing.Scene | None = None
     """The pods, where :func:`fencing.must_look`."""
 
@@ -104,7 +107,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
     draft = status.Draft(jobset.status, now)
     cohort = done.take(draft, jobset, facts.family)
     draft.count_jobs(jobset, cohort, keep_job_restarts=facts.gates.restart_job)
-    ruling = fencing.rule(draft, jobset, facts.family, facts.scene)
+    ruling = fencing.rule(draft, jobset, facts.family, facts.scene, facts.pods.going.values())
     expired, next_expiry = done.expired(jobset, cohort, now)
     has_ended = conditions.terminal(jobset.status) is not None
     wanted = _finished(facts, cohort, draft, now) if has_ended else _running(facts, cohort, draft, ruling)
@@ -119,7 +122,7 @@ def reconcile(facts: Facts, now: datetime.datetime) -> plan.Plan:
 def _going(facts: Facts, now: datetime.datetime) -> plan.Plan:
     """A set that is being deleted gets nothing new; pods that do not go would hold it for ever."""
     draft = status.Draft(facts.jobset.status, now)
-    ruling = fencing.rule(draft, facts.jobset, facts.family, facts.scene)
+    ruling = fencing.rule(draft, facts.jobset, facts.family, facts.scene, facts.pods.going.values())
     if not ruling.acts:
         return plan.Plan(again_after_seconds=ruling.again_after_seconds)
     return plan.Plan(pods=ruling.acts, events=tuple(draft.events), again_after_seconds=ruling.again_after_seconds)
@@ -179,9 +182,21 @@ def _running(facts: Facts, cohort: family.Cohort, draft: status.Draft, ruling: f
     if not jobset.suspended:
         again = tuple(_ref(job) for name, job in spared.items() if name in cohort.staying)
         before = msgspec.structs.replace(before, delete=before.delete + again)
-    pause = pauses.seconds_left(jobset, draft.now)
-    wanted = _going_on(facts, cohort, draft, before, old=old, ruling=ruling, pauses_=pause > 0)
-    again_after = _soonest(wanted.again_after_seconds, verdict.again_after_seconds, pause if pause > 0 else None)
+    pause, pauses_singly = pauses.seconds_left(jobset, draft.now), pauses.singles_left(jobset, draft.now)
+    wanted = _going_on(
+        facts,
+        cohort,
+        draft,
+        before,
+        old=old,
+        ruling=ruling,
+        pauses_=pause > 0,
+        held=ruling.held | pauses_singly.keys(),
+    )
+    waits = [pause, *pauses_singly.values()]
+    again_after = _soonest(
+        wanted.again_after_seconds, verdict.again_after_seconds, *(each for each in waits if each > 0)
+    )
     return msgspec.structs.replace(wanted, again_after_seconds=again_after)
 
 
@@ -220,6 +235,7 @@ def _going_on(
     old: Sequence[family.Cohort],
     ruling: fencing.Ruling,
     pauses_: bool,
+    held: frozenset[str],
 ) -> plan.Plan:
     """What the running attempt needs: groups, Service, claims, Jobs, in the size and the state that is wanted."""
     jobset = facts.jobset
@@ -229,14 +245,14 @@ def _going_on(
     if due is not None:
         executions.store(draft, cohort, due)
     is_held = gangs.is_held or due is not None
-    create = () if is_held else _to_create(facts, cohort, draft, blocked=is_old_left, waits=waits)
+    create = () if is_held else _to_create(facts, cohort, draft, blocked=is_old_left, waits=waits, held=held)
     _review_names(facts, draft, tries=bool(create or is_old_left or waits))
     if jobset.suspended:
         suspension.suspend(draft)
     suspend = suspension.to_suspend(cohort) if jobset.suspended else ()
     resume = () if jobset.suspended or is_held else suspension.resume(draft, jobset, cohort)
     grouped = gangs.take(facts.family, cohort, create=create, resume=resume)
-    again_after, patience = _restart_in_place(facts, draft, cohort)
+    in_place = _restart_in_place(facts, draft, cohort)
     seen = holdups.Seen(facts.family, cohort, old, ruling, grouped.waits, facts.unplaced)
     retell_after = holdups.review(draft, jobset, seen, may_retell=facts.may_retell)
     told = _told(before, draft)
@@ -251,17 +267,17 @@ def _going_on(
         create=create,
         suspend=suspend,
         resume=grouped.resume,
-        again_after_seconds=_soonest(again_after, retell_after),
-        patience_seconds=patience,
+        archive=in_place.archive,
+        again_after_seconds=_soonest(in_place.again_after_seconds, retell_after),
+        patience_seconds=in_place.patience_seconds,
     )
 
 
-def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) -> tuple[float | None, float]:
-    """Answer the pods; returns when to look again, and how long counters may wait to be written."""
+def _restart_in_place(facts: Facts, draft: status.Draft, cohort: family.Cohort) -> inplace.Answer:
+    """Answer the pods."""
     if not facts.gates.in_place_restart or not inplace.is_wanted(facts.jobset):
-        return None, 0
-    again = inplace.apply(draft, facts.jobset, facts.pods, cohort)
-    return again, inplace.patience(facts.jobset, draft.current, facts.pods)
+        return inplace.Answer()
+    return inplace.apply(draft, facts.jobset, facts.pods, cohort, loss=facts.loss, gates=facts.gates)
 
 
 def _told(wanted: plan.Plan, draft: status.Draft) -> plan.Plan:
@@ -290,11 +306,13 @@ def _to_create(
     *,
     blocked: bool,
     waits: bool,
+    held: Container[str],
 ) -> tuple[children.Child, ...]:
     """The Jobs to make now: those whose name is free and whose turn has come.
 
     ``blocked`` says that Jobs of an earlier attempt are left; with BlockingRecreate nothing is made before the last of
-    them is gone, otherwise each name is taken again as soon as it is free. ``waits`` says that nothing is made yet.
+    them is gone, otherwise each name is taken again as soon as it is free. ``waits`` says that nothing is made yet,
+    and ``held`` are single Jobs that are not.
     """
     jobset = facts.jobset
     policy = jobset.spec.failure_policy
@@ -309,7 +327,7 @@ def _to_create(
         if in_order and startup.is_started(job, cohort):
             continue
         if not waits:
-            created.extend(done.missing(jobset, position, facts.family))
+            created += (child for child in done.missing(jobset, position, facts.family) if child.name not in held)
         if in_order:
             draft.set(conditions.IN_ORDER_IN_PROGRESS)
             break

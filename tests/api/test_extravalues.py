@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobset.api import extras, extravalues, validation
+from jobset.api import extras, extravalues, features, validation
 from jobset.api.extravalues import FREE, Budgets, Cause, ExtraError, Pause, Trigger
 from tests.api import build
 from tests.api.build import DEFAULTS, obj, replicated
@@ -28,7 +28,11 @@ def test_every_example_is_taken(extra: extras.Extra[object]) -> None:
 
 def test_every_annotation_is_documented_with_its_example() -> None:
     pages = [(DOCS / name).read_text().split('\n## ')[0] for name in ('restarts.md', 'gangs.md')]
-    rows = {row.split('`')[1]: row for page in pages for row in page.splitlines() if row.startswith('| `')}
+    rows: dict[str, str] = {}
+    for page in pages:
+        for row in page.splitlines():
+            if row.startswith('| `'):
+                rows.setdefault(row.split('`')[1], row)
     for extra in extras.ON_JOBSET:
         assert rows[extra.key.removeprefix(extras.PREFIX)].endswith(f'| `{extra.example}` |')
 
@@ -178,3 +182,28 @@ def test_what_makes_no_sense_alone_is_refused() -> None:
         (f'metadata.annotations[{key("fence-finalizers")}]', f'does nothing without {key("fence-after")}; add it')
     ]
     assert validation.update(build.typed(sent), build.typed(sent), gates=DEFAULTS) == []
+
+
+def test_what_contradicts_the_way_of_restarting_is_refused() -> None:
+    """In place, a lost pod restarts all ranks; that it makes them anew, too, would be two answers to one loss."""
+    sent: Any = obj([replicated('workers')])
+    job = sent['spec']['replicatedJobs'][0]['template']['spec']
+    job |= {'parallelism': 2, 'completions': 2, 'backoffLimit': 2**31 - 1, 'podReplacementPolicy': 'Failed'}
+    sent['spec']['failurePolicy'] = {'restartStrategy': 'InPlaceRestart'}
+    gates = features.FeatureGates(in_place_restart=True)
+
+    def problems(value: str) -> list[tuple[str, str]]:
+        sent['metadata']['annotations'] = {key('restart-on'): value}
+        found = validation.create(build.typed(sent), gates=gates, existing_claims={})
+        return [(error.path, error.detail) for error in found]
+
+    assert problems('PodLost') == [
+        (
+            f'metadata.annotations[{key("restart-on")}]',
+            (
+                'PodLost cannot be answered beside spec.failurePolicy.restartStrategy InPlaceRestart, which restarts '
+                'all ranks when a pod is lost; use FailureTarget, or leave it out'
+            ),
+        )
+    ]
+    assert problems('FailureTarget') == []

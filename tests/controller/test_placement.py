@@ -71,6 +71,12 @@ class Cluster:
         for one in jobsets:
             await self._api.send(requests.create(world.JOBSETS, 'default', one))
 
+    async def rank(self, **values: int) -> None:
+        """Priority classes of these names."""
+        kind = requests.Resource('scheduling.k8s.io', 'v1', 'priorityclasses', 'PriorityClass')
+        for name, value in values.items():
+            await self._api.send(requests.create(kind, None, {'metadata': {'name': name}, 'value': value}))
+
     async def pods(self) -> list[dict[str, Any]]:
         found = await self._api.send(requests.list_(requests.PODS, 'default'))
         items: list[dict[str, Any]] = msgspec.json.decode(found)['items'] or []
@@ -345,3 +351,45 @@ def test_it_works_without_webhooks_as_far_as_that_goes() -> None:
 
     # Without a selector a follower is misplaced wherever it is; leaders are never touched.
     assert play(1, story, webhooks=False) == {'1'}
+
+
+def test_scenario_18_priority_and_exclusivity() -> None:
+    """Three Jobs of low priority have all racks; one of high priority comes, and plain pods that want in, too.
+
+    The high leader finds room beside a low Job, as domains are kept apart for each priority; its followers do not. The
+    scheduler here does not preempt: what a real one does for them is done by hand, to the low Job that is there.
+    """
+
+    async def story(made: Cluster) -> tuple[str, Mapping[str, set[str]], Mapping[str, set[str]], set[str]]:
+        await made.rank(low=10, high=100)
+        await made.apply(_prior(jobset('low', jobs=3, cpu='4'), 'low'))
+        await asyncio.sleep(120)
+        await made.apply(_prior(jobset('high', pods=4, cpu='4'), 'high'))
+        await made.apply(_prior(jobset('plain', exclusive=False), 'low'))
+        await asyncio.sleep(120)
+        before, uids = await made.racks(), {pod['metadata']['uid'] for pod in await made.pods()}
+        (rack,) = before['high-w-0'] - {'nowhere'}
+        (victim,) = [job for job, racks in before.items() if job.startswith('low') and racks == {rack}]
+        for pod in await made.pods():
+            if pod['metadata']['labels'][keys.JOB_NAME] == victim:
+                await made.kill(pod['metadata']['name'])
+        await asyncio.sleep(600)
+        untouched = {
+            pod['metadata']['labels'][keys.JOB_NAME] for pod in await made.pods() if pod['metadata']['uid'] in uids
+        }
+        return victim, before, await made.racks(), untouched
+
+    victim, before, after, untouched = play(3, story)
+
+    others = {'low-w-0', 'low-w-1', 'low-w-2'} - {victim}
+    assert after['high-w-0'] == before[victim]
+    assert after[victim] == {'nowhere'}
+    assert {job: after[job] for job in others} == {job: before[job] for job in others}
+    assert untouched == {*others, 'high-w-0', 'plain-w-0'}
+    assert (before['plain-w-0'], after['plain-w-0']) == ({'nowhere'}, {'nowhere'})
+
+
+def _prior(one: dict[str, Any], name: str) -> dict[str, Any]:
+    """The JobSet with pods of that priority class."""
+    one['spec']['replicatedJobs'][0]['template']['spec']['template']['spec']['priorityClassName'] = name
+    return one

@@ -69,6 +69,13 @@ def test_memory_is_bounded(one: witness.Witness, monkeypatch: pytest.MonkeyPatch
     assert [bool(seen(one, f'job-{number}')) for number in range(5)] == [False, False, True, True, True]
 
 
+def test_of_one_job_the_last_pods_are_remembered(one: witness.Witness, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(witness, '_PODS_AT_MOST', 3)
+    for number in range(5):
+        one._pods.cache.observe(pod('job', number + 1, uid=f'p{number}', **PREEMPTED))
+    assert len(seen(one, 'job')) == 3
+
+
 def asking(one: bench.Bench, **values: str) -> types.JobSet:
     one.apply(build.part('a'), failurePolicy={'maxRestarts': 0})
     one.server.change('jobsets', 'js', lambda obj: obj['metadata'].update(annotations=engine.asking(**values)))

@@ -76,3 +76,28 @@ def test_which_pause_comes(before: list[types.Condition], failed_at: float, expe
 def test_what_is_left(told: types.Condition, annotations: build.Manifest, left: float) -> None:
     jobset = build.jobset(metadata=annotations, status=stored(told))
     assert pauses.seconds_left(jobset, build.at(2)) == left
+
+
+@pytest.mark.parametrize(('jobs', 'kept'), [(100, 100), (1024, 1024), (20_000, None)])
+def test_pauses_of_single_jobs_fit_into_a_condition_however_many_there_are(jobs: int, kept: int | None) -> None:
+    """Those that do not are forgotten in the order in which they are over."""
+    ends = {number: build.at(number * 1.618033) for number in range(jobs)}
+    paused = {f'js-w-{number}': pauses.Single(number % 7 + 1, at.isoformat()) for number, at in ends.items()}
+    text = pauses._written(paused)
+    message = f'attempt 0: {text}'
+    condition = build.condition('JobRestartsPaused', holds=True, reason='RestartPause', message=message)
+    found = pauses.singles(types.Status(conditions=(condition,)))
+
+    assert len(message) <= 32_768
+    assert found == {name: paused[name] for name in list(paused)[-len(found) :]}
+    assert len(found) == kept if kept is not None else len(found) > 1024
+
+
+@pytest.mark.parametrize('text', ['zlib !', 'zlib eJwDAAAAAAE=', 'js-w-0', 'js-w-0 1', 'zlib'])
+def test_pauses_that_nobody_has_written_are_none(text: str) -> None:
+    stored = types.Status(
+        conditions=(
+            build.condition('JobRestartsPaused', holds=True, reason='RestartPause', message=f'attempt 0: {text}'),
+        )
+    )
+    assert pauses.singles(stored) == {}

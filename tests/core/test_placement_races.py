@@ -162,7 +162,7 @@ def _leaders(pods: list[Pod]) -> list[Pod]:
 
 
 @pytest.mark.parametrize('seed', range(150))
-def test_in_the_end_each_job_has_one_rack_to_itself(seed: int) -> None:
+def test_F10_in_the_end_each_job_has_one_rack_to_itself(seed: int) -> None:
     chance = random.Random(seed)
     jobs = chance.randint(1, 3)
     world = World(chance, jobs=jobs, racks=jobs + chance.randint(0, 1), kills=chance.randint(0, 12))

@@ -18,7 +18,8 @@ Object = dict[str, Any]
 
 FOREGROUND: Final = 'foregroundDeletion'
 _PATH: Final = re.compile(r'/apis?/(?:[^/]+/)?v[^/]+/(?:namespaces/([^/]+)/)?([^/]+)(?:/([^/]+))?(?:/([^/]+))?')
-KINDS: Final = ('jobsets', 'jobs', 'services', 'persistentvolumeclaims')
+GROUPS: Final = ('workloads', 'podgroups')
+KINDS: Final = ('jobsets', 'jobs', 'services', 'persistentvolumeclaims', *GROUPS)
 """What caches follow."""
 
 LOOKED_AT: Final = ('pods', 'configmaps', 'nodes')
@@ -81,7 +82,7 @@ class Server:
         if matched is None:
             raise _refusal(404, 'NotFound', f'no such path: {request.path}')
         _, plural, name, subresource = matched.groups()
-        body: Object = msgspec.json.decode(request.body) if request.body else {}
+        body: Any = msgspec.json.decode(request.body) if request.body else {}
         match request.method:
             case 'POST':
                 return self.create(plural, body, manager=manager)
@@ -145,8 +146,10 @@ class Server:
     def _delete_pod(self, key: Name, pod: Object, options: Object) -> bytes:
         """A pod goes when its kubelet says so, unless nobody is to be waited for; finalizers hold it in any case."""
         before, metadata = self._found(key), pod['metadata']
-        metadata.setdefault('deletionTimestamp', self.time.stamp())
-        if options.get('gracePeriodSeconds') == 0 or pod['status'].get('phase') == 'Failed':
+        runs = pod['status'].get('phase') == 'Running'
+        grace = pod['spec'].get('terminationGracePeriodSeconds', 0) if runs else 0
+        metadata.setdefault('deletionTimestamp', self.time.stamp(after=grace))
+        if options.get('gracePeriodSeconds') == 0 or pod['status'].get('phase') in ('Succeeded', 'Failed'):
             metadata['deletionGracePeriodSeconds'] = 0
         return self._settle_pod(key, before, pod)
 
@@ -187,9 +190,11 @@ class Server:
         obj['status'] = body.get('status', {})
         return self._update(name, before, obj, manager='jobset')
 
-    def _patch(self, name: Name, patch: Object, subresource: str | None, *, manager: str) -> bytes:
+    def _patch(self, name: Name, patch: Any, subresource: str | None, *, manager: str) -> bytes:
         before = self._found(name)
         old = msgspec.json.decode(before)
+        if isinstance(patch, list):
+            return self._update(name, before, _edited(old, patch, name), manager=manager)
         _check(patch, old, name)
         kept = ('status',) if subresource == 'status' else ('spec', 'metadata')
         new = merged(old, {key: value for key, value in patch.items() if key in kept})
@@ -265,6 +270,21 @@ def merged(target: Object, patch: Mapping[str, Any]) -> Object:
         else:
             result[key] = value
     return result
+
+
+def _edited(target: Object, operations: list[Object], name: Name) -> Object:
+    """RFC 6902, as much of it as is sent: test and replace."""
+    edited: Object = msgspec.json.decode(msgspec.json.encode(target))
+    for operation in operations:
+        *path, last = [int(step) if step.isdecimal() else step for step in operation['path'].split('/')[1:]]
+        place: Any = edited
+        for step in path:
+            place = place[step]
+        if operation['op'] == 'replace':
+            place[last] = operation['value']
+        elif place[last] != operation['value']:
+            raise _refusal(422, 'Invalid', f'{name.plural} "{name.name}": {operation["path"]} is something else')
+    return edited
 
 
 def owner_uid(obj: Object) -> str | None:

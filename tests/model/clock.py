@@ -16,9 +16,9 @@ class Clock:
         """The moment as an aware time."""
         return START + datetime.timedelta(seconds=self.seconds)
 
-    def stamp(self) -> str:
-        """The moment as an API server writes it."""
-        return self.now().strftime('%Y-%m-%dT%H:%M:%SZ')
+    def stamp(self, *, after: float = 0) -> str:
+        """The moment, or one so many seconds later, as an API server writes it."""
+        return (self.now() + datetime.timedelta(seconds=after)).strftime('%Y-%m-%dT%H:%M:%SZ')
 
     def advance(self, to: float) -> None:
         """Let it be that many seconds after the start, unless it is later already."""

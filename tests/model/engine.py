@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jobset.api import extras, keys, pods
+from jobset.api import extras, pods
 from tests.model import simulation
 
 Object = dict[str, Any]
@@ -30,7 +30,7 @@ def add_pod(cluster: simulation.Simulation, job: str, name: str, *, node: str = 
             'metadata': {
                 'name': name,
                 'labels': {
-                    **{key: labels[key] for key in (keys.JOBSET_NAME, keys.JOBSET_UID, keys.RESTART_ATTEMPT)},
+                    **labels,
                     pods.JOB_UID: owner['metadata']['uid'],
                 },
                 'ownerReferences': [{'uid': owner['metadata']['uid'], 'kind': 'Job', 'controller': True}],

@@ -4,29 +4,23 @@ Everything happens in single steps, each at a time that something else decides.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any
 
-from tests.model import api, clock
+from tests.model import api, clock, kubelets
+from tests.model.kubelets import NOW, Step
 
 Object = dict[str, Any]
-
-
-NOW: Final = 0.0
-"""When what waits for nothing may happen."""
-
-
-class Step(NamedTuple):
-    """Something that may happen from ``due`` on, in seconds since the start."""
-
-    what: str
-    due: float
-    act: Callable[[], None]
 
 
 class Environment:
     """The Job controller, the kubelets and the garbage collector over one API server."""
 
-    def __init__(self, server: api.Server, time: clock.Clock, *, ready_after: float = 0) -> None:
+    def __init__(
+        self, server: api.Server, time: clock.Clock, *, ready_after: float = 0, has_pods: bool = False
+    ) -> None:
+        self.pods = kubelets.Pods(server, time) if has_pods else None
+        """None where a Job stands for its pods."""
+
         self._server = server
         self._time = time
         self.ready_after = ready_after
@@ -43,6 +37,8 @@ class Environment:
     def _find(self) -> Iterator[Step]:
         for job in self._server.view('jobs'):
             yield from self._job_steps(job)
+        if self.pods is not None:
+            yield from self.pods.on_nodes()
         living = {obj['metadata']['uid'] for plural in api.KINDS for obj in self._server.view(plural)}
         for plural in api.KINDS:
             for obj in self._server.view(plural):
@@ -61,6 +57,9 @@ class Environment:
             status.pop('ready', None)
 
         self._server.change('jobs', name, change)
+        found = self._server.get('jobs', name)
+        if self.pods is not None and found is not None:
+            self.pods.finish(found, succeeded=kind == 'Complete')
 
     def active(self) -> int:
         """How many pods of Jobs run, or wait to run."""
@@ -79,6 +78,8 @@ class Environment:
             return
         if any(c['type'] in ('Complete', 'Failed') and c['status'] == 'True' for c in status.get('conditions', [])):
             return
+        if self.pods is not None:
+            yield from self.pods.of_job(job)
         if job['spec'].get('suspend'):
             if status.get('active') or not _suspended(status):
                 yield Step(f'{name} stops', NOW, lambda: self._change(name, self._stop))
@@ -86,7 +87,7 @@ class Environment:
             yield Step(f'{name} starts', NOW, lambda: self._change(name, self._start))
         elif status.get('active') != _parallelism(job):
             yield Step(f'{name} changes its size', NOW, lambda: self._change(name, _resize))
-        elif (status.get('ready') or 0) < _parallelism(job):
+        elif (status.get('ready') or 0) < _parallelism(job) and (self.pods is None or self.pods.are_ready(job)):
             due = clock.seconds(status['startTime']) + self.ready_after
             yield Step(f'{name} becomes ready', due, lambda: self._change(name, _become_ready))
 

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from jobset.api import features, types
-from jobset.controller import executor, failing, metrics, passes, world
+from jobset.api import features, keys, pods, types
+from jobset.controller import executor, failing, groups, metrics, passes, world
 from jobset.core import family, plan
+from jobset.core.groups import observed
 from jobset.kube import client, errors, transport
 from tests.model import api, clock, wire
 
@@ -30,8 +31,17 @@ class Told(NamedTuple):
 class Cache:
     """A watch of one kind that is behind as far as somebody wants it to be."""
 
-    def __init__(self, server: api.Server, plural: str, informer: Any, model: type[Any]) -> None:
+    def __init__(
+        self,
+        server: api.Server,
+        plural: str,
+        informer: Any,
+        model: type[Any],
+        *,
+        label: str = '',
+    ) -> None:
         self._server = server
+        self._label = label
         self._log = server.log[plural]
         self.plural = plural
         self._store = informer._store
@@ -50,7 +60,7 @@ class Cache:
         self._next += 1
         for _ in range(1 + twice):
             obj = self._decoder.decode(change.raw)
-            if change.is_deletion:
+            if change.is_deletion or not self._heeds(change.raw):
                 self._store.remove(obj.metadata)
             else:
                 self._store.apply(obj)
@@ -58,8 +68,12 @@ class Cache:
     def relist(self) -> None:
         """The watch was lost: all is listed anew."""
         self._next = len(self._log)
-        found = [self._decoder.decode(raw) for raw in self._server.raw(self.plural)]
+        found = [self._decoder.decode(raw) for raw in self._server.raw(self.plural) if self._heeds(raw)]
         self._store.replace({(obj.metadata.namespace, obj.metadata.name): obj for obj in found}, self._server.version)
+
+    def _heeds(self, raw: bytes) -> bool:
+        """Whether the watch is about an object that looks so; one that leaves it is told of as deleted."""
+        return not self._label or self._label in (msgspec.json.decode(raw)['metadata'].get('labels') or {})
 
 
 class Incarnation:
@@ -73,6 +87,7 @@ class Incarnation:
         *,
         told: Callable[[Told], None],
         gates: features.FeatureGates,
+        has_groups: bool = False,
     ) -> None:
         self.dirty: dict[world.Key, None] = {}
         self.alarms: dict[world.Key, float] = {}
@@ -83,11 +98,21 @@ class Incarnation:
         self._time = time
         # One attempt a request: the client's own repetitions wait in real time, and a pass is repeated as a whole.
         connection = client.Client(cast(transport.Transport, line), settings=client.Retrying(attempts=1))
-        self.seen = world.World(connection, self._add)
+        self.seen = world.World(connection, self._add, watches_pods=gates.in_place_restart, now=time.now)
         self.caches = [
-            Cache(server, each.resource.plural, each, each._model)  # type: ignore[attr-defined]
+            Cache(
+                server,
+                each.resource.plural,
+                each,
+                each._model,  # type: ignore[attr-defined]
+                label=keys.JOBSET_NAME if each.resource.plural == 'pods' else '',
+            )
             for each in self.seen.caches
         ]
+        if has_groups:
+            self._follow_groups(server, connection, sees_pods=gates.in_place_restart)
+        else:
+            self.seen.groups._set(observed.State.ABSENT, None)
         self._passes = passes.Passes(
             self.seen,
             executor.Executor(
@@ -99,6 +124,19 @@ class Incarnation:
             clock=time.now,
             monotonic=lambda: time.seconds,
         )
+
+    def _follow_groups(self, server: api.Server, connection: client.Client, *, sees_pods: bool) -> None:
+        """As after somebody has asked for a gang, and the version was found."""
+        seen = self.seen.groups
+        found = groups._Caches(seen, connection, groups.Served(observed.Version.V1BETA1), None)
+        for each in found.own:
+            each._synced.set()
+            self.caches.append(Cache(server, each.resource.plural, each, each._model, label=groups.OWNED))
+        found.pods._synced.set()
+        if not sees_pods:
+            self.caches.append(Cache(server, 'pods', found.pods, pods.Pod, label=keys.JOBSET_NAME))
+        seen._begin()
+        seen._set(observed.State.READY, found)
 
     def _add(self, key: world.Key) -> None:
         self.dirty[key] = None

@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from jobset.api import keys, types
+from jobset.api import extras, keys, types
+from jobset.api.extravalues import FREE
+from jobset.core import budgets, conditions, done, memory, rounds
 from jobset.kube import requests
 from tests.model import api, clock
 
@@ -25,7 +27,7 @@ class Checks:
         """Each creation of a Job by the controller: when, which, and for which attempt."""
 
         self._jobset_uids: set[str] = set()
-        self._succeeded: set[tuple[str, str, int]] = set()
+        self._succeeded: set[tuple[str, str, str]] = set()
 
     def begin(self, seen: types.JobSet | None, *, prompt: bool) -> None:
         """A pass begins, and sees this; ``prompt`` says that nothing of what it sees is old."""
@@ -52,6 +54,12 @@ class Checks:
                     self._check_creation(new)
                 self._check_attempts(new)
                 self._remember_success(new)
+            case 'pods' if not change.is_deletion:
+                if old is None:
+                    self._check_group(new)
+                self._check_pods(new)
+            case 'podgroups' if old is None:
+                self._check_may_create(new)
         if old is None and change.name.plural in ('services', 'persistentvolumeclaims'):
             self._check_may_create(new)
 
@@ -73,6 +81,9 @@ class Checks:
     def _is_ours(self, request: requests.Request, found: Object) -> bool:
         """A write that names another uid is refused by the server, so it touches nothing."""
         sent = msgspec.json.decode(request.body or b'{}')
+        if isinstance(sent, list):
+            tested = {step['path']: step['value'] for step in sent if step['op'] == 'test'}
+            sent = {'metadata': {'uid': tested['/metadata/uid']}}
         uids = [(sent.get(key) or {}).get('uid') for key in ('preconditions', 'metadata')]
         versions = (sent.get('metadata') or {}).get('resourceVersion')
         is_refused = any(uid not in (None, found['metadata']['uid']) for uid in uids) or versions not in (
@@ -106,14 +117,15 @@ class Checks:
         seen = self._seen
         assert seen is not None
         metadata, name = job['metadata'], job['metadata']['name']
-        attempt = int(metadata['labels'][keys.RESTART_ATTEMPT])
+        labels = metadata['labels']
+        attempt, whole = int(labels[keys.RESTART_ATTEMPT]), _attempt(labels)
         self.made.append((self._time.seconds, name, attempt))
         assert api.owner_uid(job) == seen.metadata.uid
         assert attempt == seen.status.restarts, f'{name} is made for attempt {attempt}'
         assert job['spec']['suspend'] is seen.suspended, f'{name} starts while its set is suspended'
         if self._lives(seen):
             # Of a set that is gone, the garbage collector may take the Jobs before anybody hears of it.
-            again = (seen.metadata.uid, name, attempt) in self._succeeded
+            again = (seen.metadata.uid, name, whole) in self._succeeded
             assert not again, f'{name} has succeeded and is made again'
 
     def _lives(self, seen: types.JobSet) -> bool:
@@ -126,10 +138,10 @@ class Checks:
 
     def _remember_success(self, job: Object) -> None:
         owner = api.owner_uid(job)
-        attempt = (job['metadata'].get('labels') or {}).get(keys.RESTART_ATTEMPT)
+        labels = job['metadata'].get('labels') or {}
         done = any(c['type'] == 'Complete' and c['status'] == 'True' for c in job['status'].get('conditions', []))
-        if owner is not None and attempt is not None and done and 'deletionTimestamp' not in job['metadata']:
-            self._succeeded.add((owner, job['metadata']['name'], int(attempt)))
+        if owner is not None and done and 'deletionTimestamp' not in job['metadata']:
+            self._succeeded.add((owner, job['metadata']['name'], _attempt(labels)))
 
     def forget_success(self, job: str) -> None:
         """Somebody else deletes a Job: it may run again."""
@@ -149,6 +161,47 @@ class Checks:
             }
             assert len(living) <= 1, f'attempts {sorted(living)} live at once'
 
+    def _check_group(self, pod: Object) -> None:
+        """The group of a pod is there before the pod, and of the same attempt."""
+        name, labels = pod['metadata']['name'], pod['metadata'].get('labels') or {}
+        group = labels.get(keys.POD_GROUP)
+        if group is None or self._server.get('jobsets', labels[keys.JOBSET_NAME]) is None:
+            return
+        found = self._server.get('podgroups', group)
+        assert found is not None, f'{name} is made before its group {group}'
+        attempt = found['metadata']['labels'][keys.RESTART_ATTEMPT]
+        assert attempt == labels[keys.RESTART_ATTEMPT], f'{name} is in a group of attempt {attempt}'
+
+    def _check_pods(self, changed: Object) -> None:
+        """No pod of an old attempt runs beside one of a new, and pods that restart in place run together."""
+        if changed['status'].get('phase') != 'Running':
+            return
+        labels = changed['metadata'].get('labels') or {}
+        jobset = next(
+            (js for js in self._server.view('jobsets') if js['metadata']['uid'] == labels.get(keys.JOBSET_UID)), None
+        )
+        if jobset is None:
+            return
+        running = [
+            pod
+            for pod in self._server.view('pods')
+            if pod['status']['phase'] == 'Running'
+            and (pod['metadata'].get('labels') or {}).get(keys.JOBSET_UID) == jobset['metadata']['uid']
+        ]
+        policy = jobset['spec'].get('failurePolicy') or {}
+        by_job: dict[str, set[str]] = {}
+        for pod in running:
+            names = pod['metadata']['labels']
+            job = f'{names[keys.REPLICATED_JOB_NAME]}-{names[keys.JOB_INDEX]}'
+            by_job.setdefault(job, set()).add(_attempt(names))
+        assert all(len(attempts) == 1 for attempts in by_job.values()), f'attempts run beside each other: {by_job}'
+        fenced = extras.FENCE_AFTER.key in (jobset['metadata'].get('annotations') or {})
+        if fenced or policy.get('restartStrategy') == 'BlockingRecreate':
+            whole = {pod['metadata']['labels'][keys.RESTART_ATTEMPT] for pod in running}
+            assert len(whole) == 1, f'attempts {sorted(whole)} run at once'
+        together = {pod['status']['announced'] for pod in running if pod['status'].get('runs')}
+        assert len(together) <= 1, f'attempts {sorted(together)} in place run at once'
+
     def _check_status(self, old: Object | None, new: Object) -> None:
         before = (old or {}).get('status') or {}
         after = new.get('status') or {}
@@ -161,8 +214,13 @@ class Checks:
             assert grown in (0, 1), f'{counter} grows by {grown}'
         policy = new['spec'].get('failurePolicy') or {}
         single, single_before = (_counted(status, 'jobRestartsCountTowardsMax') for status in (after, before))
-        assert after.get('restartsCountTowardsMax', 0) + single <= max(0, policy.get('maxRestarts', 0))
+        in_place, in_place_before = (_in_place(status) for status in (after, before))
+        counted = after.get('restartsCountTowardsMax', 0) + single + in_place.counted
+        assert counted <= max(0, policy.get('maxRestarts', 0))
         assert single - single_before in (0, 1)
+        assert in_place.counted + in_place.through - in_place_before.counted - in_place_before.through in (0, 1, 2)
+        _check_growth(before, after)
+        _check_budgets(new, before, after)
         restarts = after.get('restarts', 0) + _counted(after, 'jobRestarts')
         assert restarts - before.get('restarts', 0) - _counted(before, 'jobRestarts') in (0, 1), 'restarts twice'
         self._check_end(before, after)
@@ -181,6 +239,56 @@ class Checks:
         assert after.get('terminalState', '') == (ends[0] if ends else ''), 'terminalState says something else'
         if ended:
             assert after.get('restarts') == before.get('restarts'), 'a finished set restarts'
+
+
+def _attempt(labels: Object) -> str:
+    """The attempt of the set, and that of the Job itself."""
+    return f'{labels.get(keys.RESTART_ATTEMPT)}.{labels.get(keys.JOB_RESTART_ATTEMPT, 0)}'
+
+
+def _decoded(status: Object) -> types.Status:
+    return msgspec.json.decode(msgspec.json.encode(status), type=types.Status)
+
+
+def _in_place(status: Object) -> rounds.Account:
+    """What was counted of restarts in place; nothing where nobody asked for it."""
+    decoded = _decoded(status)
+    is_kept = conditions.find(decoded, memory.ROUNDS) is not None
+    return rounds.of(decoded) if is_kept else rounds.Account(0, 0, 0, 0, '')
+
+
+def _check_growth(before: Object, after: Object) -> None:
+    """What was counted is never taken back."""
+    for counter in ('executionAttempts', 'previousInPlaceRestartAttempt'):
+        old, new = before.get(counter), after.get(counter)
+        is_taken_back = counter.startswith('previous') and _holds(after, 'Suspended')
+        assert is_taken_back or (new or 0) >= (old or 0), f'{counter} goes back'
+    stored = {entry['name']: entry for entry in before.get('replicatedJobsStatus', [])}
+    for entry in after.get('replicatedJobsStatus', []):
+        for counter in ('jobRestarts', 'jobRestartsCountTowardsMax'):
+            old_counts = stored.get(entry['name'], {}).get(counter, [])
+            pairs = zip(old_counts, entry.get(counter, []), strict=False)
+            assert all(one >= other for other, one in pairs), f'{counter} goes back'
+            assert len(entry.get(counter, [])) >= len(old_counts)
+    if after.get('restarts', 0) == before.get('restarts', 0):
+        was_done, is_done = (done._read(memory.recall(_decoded(status), memory.DONE)) for status in (before, after))
+        assert all(indexes <= is_done.get(name, frozenset()) for name, indexes in was_done.items()), 'what is done goes'
+
+
+def _check_budgets(jobset: Object, before: Object, after: Object) -> None:
+    """No entry pays for more than it says, and for one restart at a time."""
+    spent_before, spent = (budgets._spent(_decoded(status)) for status in (before, after))
+    limits = extras.RESTART_BUDGETS.of(jobset['metadata'].get('annotations') or {})
+    grown = {key: count - spent_before.get(key, 0) for key, count in spent.items()}
+    assert all(count >= 0 for count in grown.values()), f'{spent_before} became {spent}'
+    assert sum(grown.values()) <= 1, f'{spent_before} became {spent}'
+    for key, count in spent.items():
+        limit = limits.limits.get(key) if limits is not None else None
+        assert limit in (None, FREE) or count <= limit, f'{count} restarts of a budget {key}={limit}'
+
+
+def _holds(status: Object, kind: str) -> bool:
+    return any(c['type'] == kind and c['status'] == 'True' for c in status.get('conditions', []))
 
 
 def _counted(status: Object, counter: str) -> int:

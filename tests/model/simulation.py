@@ -15,7 +15,7 @@ from typing import Any, Final
 from jobset.api import features
 from jobset.controller import world
 from jobset.core import plan
-from tests.model import api, clock, environment, incarnation, invariants, wire
+from tests.model import api, clock, environment, incarnation, invariants, kubelets, wire
 
 Object = dict[str, Any]
 
@@ -36,6 +36,12 @@ class Manner:
     """How likely an event comes twice."""
 
     ready_after: float = 0
+    has_pods: bool = False
+    """Whether Jobs make pods; in their place a Job says how its pods fare."""
+
+    has_groups: bool = False
+    """Whether the server knows Workloads and PodGroups."""
+
     is_modern: bool = True
     gates: features.FeatureGates = field(default_factory=features.FeatureGates)
 
@@ -53,7 +59,9 @@ class Simulation:
 
         self.time = clock.Clock()
         self.server = api.Server(self.time, is_modern=self.manner.is_modern)
-        self.environment = environment.Environment(self.server, self.time, ready_after=self.manner.ready_after)
+        self.environment = environment.Environment(
+            self.server, self.time, ready_after=self.manner.ready_after, has_pods=self.manner.has_pods
+        )
         self.checks = invariants.Checks(self.server, self.time)
         self.server.watchers.append(self._note)
         self.chance = random.Random(seed)
@@ -69,7 +77,12 @@ class Simulation:
 
     def _new_life(self) -> None:
         self.controller = incarnation.Incarnation(
-            self.server, self.wire, self.time, told=self.told.append, gates=self.manner.gates
+            self.server,
+            self.wire,
+            self.time,
+            told=self.told.append,
+            gates=self.manner.gates,
+            has_groups=self.manner.has_groups,
         )
 
     def restart(self) -> None:
@@ -171,6 +184,11 @@ class Simulation:
                     if not done and self.server.version == version and self.wire.left == left:
                         hopeless[key] = version
 
+    async def again(self, key: world.Key) -> None:
+        """The controller sees how things are and makes a pass, needed or not."""
+        self._catch_up()
+        await self._pass(key)
+
     async def glimpse(self) -> None:
         """The controller sees how things are, makes one pass, and nothing else happens."""
         self._catch_up()
@@ -236,7 +254,7 @@ class Simulation:
         else:
             cache.deliver(twice=self.chance.random() < self.manner.twice)
 
-    def _happen(self, step: environment.Step) -> None:
+    def _happen(self, step: kubelets.Step) -> None:
         self._log(step.what)
         step.act()
 

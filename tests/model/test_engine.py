@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from jobset.api import keys
+from jobset.api import keys, pods
 from jobset.kube import errors
 from tests.core import build
 from tests.model import api, simulation
@@ -413,9 +413,10 @@ async def test_F17_failed_pods_of_the_last_attempts_stay_and_belong_to_no_attemp
 
     kept = {pod['metadata']['name']: pod['metadata'] for pod in cluster.server.view('pods')}
     assert sorted(kept) == ['p2', 'p3']
-    assert all(
-        metadata['labels'] == {keys.RESTART_ATTEMPT: name[1], keys.KEPT_OF: 'js'} for name, metadata in kept.items()
-    )
+    for name, metadata in kept.items():
+        labels = metadata['labels']
+        assert (labels[keys.RESTART_ATTEMPT], labels[keys.KEPT_OF]) == (name[1], 'js')
+        assert labels.keys() & {keys.JOBSET_NAME, keys.JOBSET_UID, keys.JOB_KEY, pods.JOB_UID} == set()
     assert {owner['kind'] for metadata in kept.values() for owner in metadata['ownerReferences']} == {'JobSet'}
     assert [attempt for _, _, attempt in made(cluster)][-1] == 4
 

@@ -19,12 +19,16 @@ from typing import Any, Final
 import pytest
 
 from jobset.api import features
+from jobset.controller import world
 from tests.model import rest, scenarios, simulation, wire
 
 _BATCH: Final = 20
 _BATCHES: Final = 1000 if os.environ.get('JOBSET_SOAK') == '1' else 15
 _PASSES_PER_FACT: Final = 60
 """More than a settling should ever take, with all the faults of its budget."""
+
+_STAGES_AT_MOST: Final = 12
+"""Rounds of finishing what runs, after which everything has had its turn: stages, restarts, ranks that come late."""
 
 _RETRIED_SECONDS: Final = 61
 """After which the controller has looked again at what it is not told of."""
@@ -48,6 +52,8 @@ def _troubled(seed: int) -> simulation.Manner:
         twice=chance.choice((0, 0.2)),
         is_modern=_is_modern(seed),
         gates=_gates(seed),
+        has_pods=_has_pods(seed),
+        has_groups=_has_pods(seed),
     )
 
 
@@ -56,11 +62,23 @@ def _is_modern(seed: int) -> bool:
 
 
 def _calm(seed: int) -> simulation.Manner:
-    return simulation.Manner(is_modern=_is_modern(seed), gates=_gates(seed))
+    return simulation.Manner(
+        is_modern=_is_modern(seed), gates=_gates(seed), has_pods=_has_pods(seed), has_groups=_has_pods(seed)
+    )
+
+
+def _has_pods(seed: int) -> bool:
+    """Pods make a story twice as long."""
+    return seed % 5 in (1, 2)
 
 
 def _gates(seed: int) -> features.FeatureGates:
-    return features.FeatureGates(restart_job=seed % 2 > 0, elastic_jobset=seed % 2 > 0)
+    return features.FeatureGates(
+        restart_job=seed % 2 > 0,
+        elastic_jobset=seed % 2 > 0,
+        in_place_restart=_has_pods(seed),
+        execution_attempts=seed % 7 == 0,
+    )
 
 
 async def _tell(sim: simulation.Simulation, fact: scenarios.Fact) -> None:
@@ -72,6 +90,33 @@ async def _tell(sim: simulation.Simulation, fact: scenarios.Fact) -> None:
     assert sim.passes <= _PASSES_PER_FACT, f'{fact}: {sim.passes} passes'
     await sim.advance(_RETRIED_SECONDS)
     rest.check(sim.server)
+    await _check_quiet(sim)
+
+
+async def _check_quiet(sim: simulation.Simulation) -> None:
+    """Nothing is written when nothing has changed, neither by the controller that was at work nor by a new one."""
+    if sim.server.get('jobsets', 'js') is None:
+        return
+    for fresh in (False, True):
+        if fresh:
+            sim.restart()
+        sim.wire.left, version = 0, sim.server.version
+        await sim.again(world.Key('default', 'js'))
+        assert sim.server.version == version, f'something is written at rest: {sim.wire.sent[-3:]}'
+
+
+async def _end(sim: simulation.Simulation) -> None:
+    """Whatever has happened, the set comes to an end once nobody holds it up any more."""
+    for fact in scenarios.release(sim):
+        await sim.advance(2)
+        fact.happen(sim)
+    for _ in range(_STAGES_AT_MOST):
+        await sim.settle()
+        await sim.advance(_RETRIED_SECONDS)
+        if scenarios.is_over(sim):
+            return
+        scenarios.finish_all(sim)
+    raise AssertionError('the set does not come to an end')
 
 
 def _invent(seed: int) -> tuple[list[scenarios.Fact], list[Any], list[scenarios.Fact]]:
@@ -125,6 +170,7 @@ def _compare(seed: int) -> None:
 
     sim.run(story())
     found = scenarios.picture(sim)
+    sim.run(_end(sim))
     if racing and all(_calm_end(seed, facts, order) != found for order in _orders(racing)):
         text = '\n'.join(sim.story[-80:])
         raise AssertionError(f'{racing} led to {found}, which no order explains\n{text}')

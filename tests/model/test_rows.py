@@ -51,7 +51,7 @@ async def test_row_3_a_set_that_is_deleted_leaves_nothing(
     cluster.delete('jobsets', 'js', foreground=foreground)
     await cluster.settle()
 
-    assert [list(cluster.server.view(plural)) for plural in api.KINDS] == [[], [], [], []]
+    assert [obj for plural in api.KINDS for obj in cluster.server.view(plural)] == []
 
 
 async def test_row_7_taken_names_are_told_of_at_once_and_never_adopted(calm: simulation.Simulation) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from jobset.api import extras, types
+from jobset.api.extravalues import Trigger
 from jobset.api.validation import fields
 
 
@@ -32,6 +33,14 @@ def _together(jobset: types.JobSet, admitted: Mapping[str, str] | None) -> list[
         if slash and role not in names:
             problem = f'{role!r} in {key!r} is no replicated job of this set; they are {", ".join(names) or "none"}'
             wrong.append((extras.RESTART_BUDGETS, problem))
+    policy = jobset.spec.failure_policy
+    is_in_place = policy is not None and policy.restart_strategy == types.RestartStrategy.IN_PLACE_RESTART
+    if is_in_place and extras.RESTART_ON.of(annotations) is Trigger.POD_LOST:
+        problem = (
+            'PodLost cannot be answered beside spec.failurePolicy.restartStrategy InPlaceRestart, which restarts all '
+            'ranks when a pod is lost; use FailureTarget, or leave it out'
+        )
+        wrong.append((extras.RESTART_ON, problem))
     if extras.FENCE_FINALIZERS.key in annotations and extras.FENCE_AFTER.key not in annotations:
         wrong.append((extras.FENCE_FINALIZERS, f'does nothing without {extras.FENCE_AFTER.key}; add it'))
     return [

@@ -315,7 +315,7 @@ def _pods_left(job: Any) -> int:
     is_running=st.booleans(),
     script=st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1000)), max_size=60),
 )
-def test_no_pod_is_without_its_group_and_no_gang_waits_for_ever(
+def test_F7_no_pod_is_without_its_group_and_no_gang_waits_for_ever(
     layout: str, shape: str, is_running: bool, script: list[tuple[str, int]]
 ) -> None:
     cluster = Cluster(LAYOUTS[layout], shape)
