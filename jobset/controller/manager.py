@@ -196,14 +196,9 @@ class Manager:
 
     def tell(self, jobset: types.JobSet, event: plan.Event) -> None:
         """Send an Event about a JobSet."""
-        metadata = jobset.metadata
-        regarding = events.ObjectRef(
-            api_version=keys.API_VERSION,
-            kind=keys.KIND,
-            name=metadata.name,
-            namespace=metadata.namespace,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
+        version = jobset.metadata.resource_version
+        regarding = events.ObjectRef.of(
+            jobset.metadata, api_version=keys.API_VERSION, kind=keys.KIND, resource_version=version
         )
         kind = events.EventType.WARNING if event.type == plan.EventType.WARNING else events.EventType.NORMAL
         self.recorder.record(regarding, type=kind, reason=event.reason, note=event.note)

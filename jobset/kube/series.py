@@ -10,9 +10,11 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import msgspec
+
+from jobset.api import meta
 
 
 class EventType(enum.StrEnum):
@@ -33,6 +35,27 @@ class ObjectRef(msgspec.Struct, frozen=True, kw_only=True, rename='camel', omit_
     resource_version: str = ''
     field_path: str = ''
     """Of the part that it is about, as ``spec.containers{main}``."""
+
+    @classmethod
+    def of(
+        cls,
+        metadata: meta.Identity,
+        *,
+        api_version: str,
+        kind: str,
+        resource_version: str = '',
+        field_path: str = '',
+    ) -> Self:
+        """The object of that metadata; in the state of ``resource_version``, where its states are told apart."""
+        return cls(
+            api_version=api_version,
+            kind=kind,
+            name=metadata.name,
+            namespace=metadata.namespace,
+            uid=metadata.uid,
+            resource_version=resource_version,
+            field_path=field_path,
+        )
 
 
 class Key(NamedTuple):

@@ -154,13 +154,9 @@ class Controller:
 
     def _tell(self, job: Job, event: Event, about: str = '') -> None:
         metadata = job.metadata
-        regarding = events.ObjectRef(
-            api_version=keys.API_VERSION,
-            kind=keys.KIND,
-            name=metadata.name,
-            namespace=metadata.namespace,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
+        version = metadata.resource_version
+        regarding = events.ObjectRef.of(
+            metadata, api_version=keys.API_VERSION, kind=keys.KIND, resource_version=version
         )
         related = None
         if about:

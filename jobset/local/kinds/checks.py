@@ -203,21 +203,29 @@ def selector(path: str, found: Mapping[str, Any] | None) -> list[Cause]:
     for i, expression in enumerate(found.get('matchExpressions') or ()):
         where = f'{path}.matchExpressions[{i}]'
         values = expression.get('values') or ()
-        match expression.get('operator'):
-            case 'In' | 'NotIn':
-                if not values:
-                    text = "must be specified when `operator` is 'In' or 'NotIn'"
-                    causes.append(faults.required(f'{where}.values', text))
-            case 'Exists' | 'DoesNotExist':
-                if values:
-                    text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                    causes.append(faults.forbidden(f'{where}.values', text))
-            case other:
-                causes.append(faults.invalid(f'{where}.operator', other or '', 'not a valid selector operator'))
+        operator = expression.get('operator') or ''
+        wrong = values_of(where, operator, values)
+        if wrong is None:
+            wrong = [faults.invalid(f'{where}.operator', operator, 'not a valid selector operator')]
+        causes += wrong
         causes += faults.each_invalid(f'{where}.key', expression.get('key', ''), qualified_name(expression['key']))
         for j, value in enumerate(values):
             causes += faults.each_invalid(f'{where}.values[{j}]', value, label_value(value))
     return causes
+
+
+def values_of(path: str, operator: str, values: Sequence[str]) -> list[Cause] | None:
+    """Mistakes in the number of values of a requirement; None for operators that not every selector knows."""
+    match operator:
+        case 'In' | 'NotIn' if not values:
+            return [faults.required(f'{path}.values', "must be specified when `operator` is 'In' or 'NotIn'")]
+        case 'Exists' | 'DoesNotExist' if values:
+            text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+            return [faults.forbidden(f'{path}.values', text)]
+        case 'In' | 'NotIn' | 'Exists' | 'DoesNotExist':
+            return []
+        case _:
+            return None
 
 
 def matches(found: Mapping[str, Any], tags: Mapping[str, str]) -> bool:

@@ -64,22 +64,15 @@ def _node_term(path: str, term: Object, *, values: bool) -> list[Cause]:
 
 def _node_expression(at: str, expression: Object, *, values: bool) -> list[Cause]:
     causes: list[Cause] = []
-    given = expression.get('values') or ()
-    match expression.get('operator', ''):
-        case 'In' | 'NotIn':
-            if not given:
-                text = "must be specified when `operator` is 'In' or 'NotIn'"
-                causes.append(faults.required(f'{at}.values', text))
-        case 'Exists' | 'DoesNotExist':
-            if given:
-                text = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-                causes.append(faults.forbidden(f'{at}.values', text))
-        case 'Gt' | 'Lt':
-            if len(given) != 1:
-                text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-                causes.append(faults.required(f'{at}.values', text))
-        case operator:
-            causes.append(faults.invalid(f'{at}.operator', operator, _NO_OPERATOR))
+    given, operator = expression.get('values') or (), expression.get('operator', '')
+    common = checks.values_of(at, operator, given)
+    if common is not None:
+        causes += common
+    elif operator not in ('Gt', 'Lt'):
+        causes.append(faults.invalid(f'{at}.operator', operator, _NO_OPERATOR))
+    elif len(given) != 1:
+        text = "must be specified single value when `operator` is 'Lt' or 'Gt'"
+        causes.append(faults.required(f'{at}.values', text))
     key = expression.get('key', '')
     causes += faults.each_invalid(f'{at}.key', key, checks.qualified_name(key))
     if values:

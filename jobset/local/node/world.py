@@ -48,14 +48,7 @@ class World:
 
     def record(self, pod: Pod, reason: str, note: str, *, container: str = '', is_warning: bool = False) -> None:
         """Tells people what happens to a pod, or to one of its containers."""
-        meta = pod.metadata
-        regarding = events.ObjectRef(
-            api_version='v1',
-            kind='Pod',
-            name=meta.name,
-            namespace=meta.namespace,
-            uid=meta.uid,
-            field_path=specs.place(pod.spec, container) if container else '',
-        )
+        place = specs.place(pod.spec, container) if container else ''
+        regarding = events.ObjectRef.of(pod.metadata, api_version='v1', kind='Pod', field_path=place)
         kind = events.EventType.WARNING if is_warning else events.EventType.NORMAL
         self.recorder.record(regarding, type=kind, reason=reason, note=note, action=reason)

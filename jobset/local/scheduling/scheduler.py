@@ -240,13 +240,6 @@ class Scheduler:
     def _tell(self, pod: model.Pod, kind: events.EventType, reason: str, action: str, note: str) -> None:
         if self._recorder is None:
             return
-        metadata = pod.metadata
-        regarding = events.ObjectRef(
-            api_version='v1',
-            kind='Pod',
-            name=metadata.name,
-            namespace=metadata.namespace,
-            uid=metadata.uid,
-            resource_version=metadata.resource_version,
-        )
+        version = pod.metadata.resource_version
+        regarding = events.ObjectRef.of(pod.metadata, api_version='v1', kind='Pod', resource_version=version)
         self._recorder.record(regarding, type=kind, reason=reason, note=note, action=action)

@@ -195,14 +195,7 @@ class Volumes:
 
     def _record(self, claim: models.Claim, type_: series.EventType, reason: str, note: str) -> None:
         if self._recorder is not None:
-            metadata = claim.metadata
-            regarding = series.ObjectRef(
-                api_version='v1',
-                kind='PersistentVolumeClaim',
-                namespace=metadata.namespace,
-                name=metadata.name,
-                uid=metadata.uid,
-            )
+            regarding = series.ObjectRef.of(claim.metadata, api_version='v1', kind='PersistentVolumeClaim')
             self._recorder.record(regarding, type=type_, reason=reason, note=note, action='Binding')
 
     async def _pass_volume(self, name: str) -> None:
