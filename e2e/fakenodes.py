@@ -155,6 +155,44 @@ def pool(here: Space) -> Iterator[Pool]:
         raise made.failure
 
 
+def bound(pods: Objects, prefix: str = '') -> set[str]:
+    """The pods that have a node and have not ended."""
+    return {
+        name
+        for name, pod in pods.items()
+        if name.startswith(prefix)
+        and pod['spec'].get('nodeName')
+        and pod['status'].get('phase') not in ('Failed', 'Succeeded')
+        and 'deletionTimestamp' not in pod['metadata']
+    }
+
+
+def is_disrupted(pod: Object) -> bool:
+    """Whether somebody has taken it away who is not to blame on it, such as the scheduler for a more important one."""
+    held = pod['status'].get('conditions', [])
+    return any(each['type'] == 'DisruptionTarget' and each['status'] == 'True' for each in held)
+
+
+def until_bound(here: Space, prefix: str, count: int) -> Objects:
+    """All pods, once so many of these have a node."""
+    return here.until('pods', lambda seen: len(bound(seen, prefix)) == count, what=f'{count} pods of {prefix} to run')
+
+
+@contextlib.contextmanager
+def priorities(here: Space, *names: str) -> Iterator[dict[str, str]]:
+    """Priority classes for the length of the block, each above the one before it: their names in the cluster."""
+    made = {name: f'{here.name}-{name}' for name in names}
+    try:
+        for value, name in enumerate(made.values(), start=1000):
+            body: Object = {'metadata': {'name': name}, 'value': value}
+            here.server.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', body)
+        yield made
+    finally:
+        for name in made.values():
+            with contextlib.suppress(ApiError):
+                here.server.request('DELETE', f'/apis/scheduling.k8s.io/v1/priorityclasses/{name}')
+
+
 def _container(state: Object, *, ready: bool = False) -> Object:
     return {'name': 'main', 'image': 'busybox', 'imageID': '', 'restartCount': 0, 'ready': ready, 'state': state}
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from e2e import api, deployment
+from e2e import api, deployment, fakenodes
 from e2e.kubectl import Kubectl
 from e2e.tests.place import RealCluster
 from tests.scenarios import space, started
@@ -73,6 +73,13 @@ def samples(request: pytest.FixtureRequest, kubectl: Kubectl, server: Api) -> It
 def here(request: pytest.FixtureRequest, kubectl: Kubectl, server: Api) -> Space:
     """A namespace for this test alone."""
     return Space(RealCluster(server, kubectl), _unique(request.node.name))
+
+
+@pytest.fixture
+def pool(here: Space) -> Iterator[fakenodes.Pool]:
+    """Nodes that are objects only."""
+    with fakenodes.pool(here) as made:
+        yield made
 
 
 def _unique(text: str) -> str:

@@ -4,24 +4,13 @@ Run it a second time with ``CLUSTER_FEATURE_GATES=WorkloadWithJob=true`` and a `
 controller, which makes groups by itself then, must make none beside ours.
 """
 
-from collections.abc import Iterator
-
-import pytest
-
-from e2e import fakenodes
-from e2e.fakenodes import Pool
+from e2e.fakenodes import Pool, bound, is_disrupted, priorities, until_bound
 from jobset.api import extras
-from tests.scenarios.api import Object, Objects
+from tests.scenarios.api import Object
 from tests.scenarios.space import Space, conditions, jobset, message, replicated
 
 RACK = 'jobset.test/rack'
 GROUPS = '/apis/scheduling.k8s.io/v1beta1'
-
-
-@pytest.fixture
-def pool(here: Space) -> Iterator[Pool]:
-    with fakenodes.pool(here) as made:
-        yield made
 
 
 def gang(pool: Pool, name: str, *parts: Object, shape: str = 'set', **more: str) -> Object:
@@ -40,18 +29,6 @@ def gang(pool: Pool, name: str, *parts: Object, shape: str = 'set', **more: str)
     return one
 
 
-def bound(pods: Objects, prefix: str = '') -> set[str]:
-    """The pods that have a node and have not ended."""
-    return {
-        name
-        for name, pod in pods.items()
-        if name.startswith(prefix)
-        and pod['spec'].get('nodeName')
-        and pod['status'].get('phase') not in ('Failed', 'Succeeded')
-        and 'deletionTimestamp' not in pod['metadata']
-    }
-
-
 def groups(here: Space) -> dict[str, int]:
     """The PodGroups of the namespace, with the sizes of their gangs."""
     found, _ = here.server.snapshot(f'{GROUPS}/namespaces/{here.name}/podgroups')
@@ -68,10 +45,6 @@ def waits(here: Space, name: str, reason: str = 'Unschedulable') -> Object:
         lambda one: conditions(one).get('Waiting') == ('True', reason),
         what=f'{name} to wait as {reason}',
     )
-
-
-def runs(here: Space, prefix: str, count: int) -> Objects:
-    return here.until('pods', lambda seen: len(bound(seen, prefix)) == count, what=f'{count} pods of {prefix} to run')
 
 
 def test_all_or_nothing(here: Space, pool: Pool) -> None:
@@ -97,8 +70,8 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
     assert {each['reason'] for each in events if each['regarding']['kind'] == 'JobSet'} == {'Unschedulable'}
 
     pool.add(1, cpu=4)
-    runs(here, 'five', 5)
-    here.until_condition('five', 'Waiting', 'False')
+    until_bound(here, 'five', 5)
+    here.until_condition('five', 'GangWaiting', 'False')
 
     here.delete_foreground('five')
     here.server.until(f'{GROUPS}/namespaces/{here.name}/podgroups', lambda seen: not seen, what='the groups to go')
@@ -117,33 +90,26 @@ def test_two_gangs_that_do_not_fit_both(here: Space, pool: Pool) -> None:
     assert [moment for moment in story.moments if bound(moment, second)] == []
 
     here.delete_foreground(first)
-    runs(here, second, 6)
+    until_bound(here, second, 6)
 
 
 def test_a_gang_is_preempted_as_a_whole(here: Space, pool: Pool) -> None:
-    classes = {name: f'{here.name}-{name}' for name in ('low', 'high')}
-    for value, name in enumerate(classes.values(), start=1000):
-        body: Object = {'metadata': {'name': name}, 'value': value}
-        here.server.request('POST', '/apis/scheduling.k8s.io/v1/priorityclasses', body)
     pool.add(1, cpu=4)
-    try:
+    with priorities(here, 'low', 'high') as classes:
         here.apply(
             gang(pool, 'low', replicated('w', 'true', pods=4, priorityClassName=classes['low']), disruption='all')
         )
-        runs(here, 'low', 4)
+        until_bound(here, 'low', 4)
         here.apply(gang(pool, 'high', replicated('w', 'true', pods=2, priorityClassName=classes['high'])))
-        seen = runs(here, 'high', 2)
+        seen = until_bound(here, 'high', 2)
         one = waits(here, 'low', 'Preempted')
 
         assert bound(seen, 'low') == set()
         assert one['status'].get('restarts', 0) == 0
         # Two would fit beside the high ones, and that is not what was asked for.
         here.delete_foreground('high')
-        runs(here, 'low', 4)
-        here.until_condition('low', 'Waiting', 'False')
-    finally:
-        for name in classes.values():
-            here.server.request('DELETE', f'/apis/scheduling.k8s.io/v1/priorityclasses/{name}')
+        until_bound(here, 'low', 4)
+        here.until_condition('low', 'GangWaiting', 'False')
 
 
 def test_a_gang_stays_within_a_rack(here: Space, pool: Pool) -> None:
@@ -151,7 +117,7 @@ def test_a_gang_stays_within_a_rack(here: Space, pool: Pool) -> None:
     large = pool.add(4, cpu=1, labels={RACK: 'large'})
 
     here.apply(gang(pool, 'near', replicated('w', 'true', pods=4), topology=RACK))
-    seen = runs(here, 'near', 4)
+    seen = until_bound(here, 'near', 4)
 
     assert {pod['spec']['nodeName'] for pod in seen.values()} == set(large)
 
@@ -167,7 +133,7 @@ def test_stages_do_not_wait_for_each_other(here: Space, pool: Pool) -> None:
     server = replicated('server', 'true', depends_on=needs)
 
     here.apply(gang(pool, 'staged', data, workers, server, shape='stage'))
-    first = runs(here, 'staged-data', 2)
+    first = until_bound(here, 'staged-data', 2)
     assert groups(here) == {'staged-stage-0-0': 2}
     here.until_jobset('staged', lambda one: counters_of(one, 'data').get('ready') == 1, what='data to be ready')
     pool.succeed(sorted(first))
@@ -184,6 +150,37 @@ def test_stages_do_not_wait_for_each_other(here: Space, pool: Pool) -> None:
     assert workloads(here) == 0
 
 
+def test_scenario_12_staged_readiness(here: Space, pool: Pool) -> None:
+    """A runs and completes, then B starts: with room and quota for three, nothing is ever evicted or held back."""
+    pool.add(1, cpu=3)
+    here.apply(
+        {'apiVersion': 'v1', 'kind': 'ResourceQuota', 'metadata': {'name': 'three'}, 'spec': {'hard': {'pods': '3'}}}
+    )
+    parts = (replicated('a', 'true'), replicated('b', 'true', pods=3, depends_on={'name': 'a', 'status': 'Complete'}))
+    with here.history('pods') as story, here.history('podgroups') as gangs:
+        here.apply(gang(pool, 'staged', *parts, shape='stage'))
+        first = until_bound(here, 'staged-a', 1)
+        pool.succeed(sorted(first))
+        second = until_bound(here, 'staged-b', 3)
+        pool.succeed(sorted(bound(second, 'staged-b')))
+        one = here.until_condition('staged', 'Completed')
+
+    # One pod each, from its first day to its end: nothing was evicted, and nothing made again.
+    assert len({pod['metadata']['uid'] for moment in story.moments for pod in moment.values()}) == 4
+    assert {name for moment in story.moments for name, pod in moment.items() if is_disrupted(pod)} == set()
+    # No pod of B was there before the one of A had ended.
+    with_b = story.first(lambda moment: any(name.startswith('staged-b') for name in moment))
+    assert {pod['status']['phase'] for name, pod in with_b.items() if name.startswith('staged-a')} == {'Succeeded'}
+    sizes = {
+        (name, group['spec']['schedulingPolicy']['gang']['minCount'])
+        for moment in gangs.moments
+        for name, group in moment.items()
+    }
+    assert sizes == {('staged-stage-0-0', 1), ('staged-stage-1-0', 3)}
+    assert one['status'].get('restarts', 0) == 0
+    assert {each['reason'] for each in here.all('events').values()} & {'FailedCreate', 'Preempted', 'Evicted'} == set()
+
+
 def counters_of(one: Object, name: str) -> dict[str, int]:
     found = one.get('status', {}).get('replicatedJobsStatus', [])
     return next((entry for entry in found if entry['name'] == name), {})
@@ -195,7 +192,7 @@ def test_a_restart_is_a_gang_again(here: Space, pool: Pool) -> None:
     one['spec']['failurePolicy'] = {'maxRestarts': 1}
     del one['spec']['replicatedJobs'][0]['template']['spec']['podFailurePolicy']
     here.apply(one)
-    first = runs(here, 'again', 2)
+    first = until_bound(here, 'again', 2)
 
     pool.fail(sorted(first)[:1])
     here.until(

@@ -70,8 +70,11 @@ NOBODY_KNOWS: Final = Loss('', '', Death(Cause.UNKNOWN))
 
 def of_job(job: jobs.Job, deaths: Iterable[Death] = ()) -> Death:
     """Why the Job failed: by the pod of it that failed first, else by what its condition says."""
-    # A pod that was disrupted has often not ended yet, and has no time; its peers fail because of it.
-    return min(deaths, key=lambda death: (death.time, death.pod), default=None) or _by_condition(job)
+    # A pod that was disrupted has often not ended yet, and has no time; its peers fail because of it, and of those that
+    # are ended with the Job nobody may ever tell how they ended.
+    return min(deaths, key=lambda death: (death.time, death.cause is Cause.UNKNOWN, death.pod), default=None) or (
+        _by_condition(job)
+    )
 
 
 def is_passing(pod: pods.Pod) -> bool:

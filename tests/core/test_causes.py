@@ -109,6 +109,13 @@ def test_the_first_death_is_the_cause() -> None:
     assert causes.of_job(job, [crash, made_room]) == made_room
 
 
+def test_a_peer_of_which_nobody_knows_how_it_ended_hides_no_preemption() -> None:
+    peer = Death(Cause.UNKNOWN, pod='a')
+    preempted = Death(Cause.DISRUPTION, 'PreemptionByScheduler: m', pod='b')
+
+    assert causes.of_job(build.job('a-0', ended=build.failed()), [peer, preempted]) == preempted
+
+
 @pytest.mark.parametrize(
     ('reason', 'message', 'cause', 'code'),
     [

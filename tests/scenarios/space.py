@@ -23,6 +23,7 @@ PLURALS: Final = {
     keys.KIND: 'jobsets',
     'PersistentVolumeClaim': 'persistentvolumeclaims',
     'Pod': 'pods',
+    'ResourceQuota': 'resourcequotas',
     'Service': 'services',
     'ServiceAccount': 'serviceaccounts',
 }
