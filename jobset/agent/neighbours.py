@@ -38,8 +38,8 @@ def _action(container: Any, exit_code: int) -> str:
 def kill(root: str = '/proc') -> None:
     """End the processes of the other containers of a pod that shares its process namespace, without grace.
 
-    The kubelet would give them all of the pod's grace period, also when it restarts all containers, and everybody
-    would wait for workers that do not listen. The pod's first process holds the namespace, and stays.
+    The kubelet would give each of them two seconds to listen to SIGTERM, one after the other, and everybody would wait
+    for workers that do not. The pod's first process holds the namespace, and stays.
     """
     with open(f'{root}/1/comm', encoding='utf-8', errors='replace') as file:
         if file.read().strip() != PAUSE:
