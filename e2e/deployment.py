@@ -77,7 +77,7 @@ def image() -> str | None:
 
 
 def deploy(kubectl: Kubectl) -> None:
-    """Apply ``config/default``, over whatever version of it is there; returns at once."""
+    """Apply ``config/default``, over whatever version of it is there; of that, nothing runs any more then."""
     manifests = kubectl('kustomize', str(FOLDER))
     if wanted := image():
         manifests = manifests.replace(controller.NAME, wanted)
@@ -85,7 +85,7 @@ def deploy(kubectl: Kubectl) -> None:
     kubectl('apply', '--server-side', '--force-conflicts', '-f', '-', stdin=manifests)
     if ran:
         # The name of the image is the same as ever, what is in it may be new.
-        kubectl('-n', NAMESPACE, 'rollout', 'restart', DEPLOYMENT)
+        _restart(kubectl)
 
 
 @contextlib.contextmanager
@@ -103,11 +103,15 @@ def gated(kubectl: Kubectl, *gates: str) -> Iterator[None]:
 
 def _configure(kubectl: Kubectl, file: str, text: str) -> None:
     patch = json.dumps({'data': {file: text}})
-    old = kubectl('-n', NAMESPACE, 'get', 'pods', '-o', 'name').split()
     kubectl('-n', NAMESPACE, 'patch', 'configmap', 'jobset-manager-config', '--type=merge', '-p', patch)
+    _restart(kubectl)
+
+
+def _restart(kubectl: Kubectl) -> None:
+    old = kubectl('-n', NAMESPACE, 'get', 'pods', '-o', 'name').split()
     kubectl('-n', NAMESPACE, 'rollout', 'restart', DEPLOYMENT)
     wait_until_ready(kubectl)
-    # As long as they are there, some requests to the webhooks are theirs.
+    # As long as they are there, some requests to the webhooks are theirs, and perhaps the lead.
     kubectl('-n', NAMESPACE, 'wait', '--for=delete', f'--timeout={READY_SECONDS}s', *old, seconds=READY_SECONDS + 10)
 
 

@@ -71,7 +71,7 @@ def test_all_or_nothing(here: Space, pool: Pool) -> None:
 
     pool.add(1, cpu=4)
     until_bound(here, 'five', 5)
-    here.until_condition('five', 'GangWaiting', 'False')
+    here.until_condition('five', 'Waiting', 'False')
 
     here.delete_foreground('five')
     here.server.until(f'{GROUPS}/namespaces/{here.name}/podgroups', lambda seen: not seen, what='the groups to go')
@@ -109,7 +109,7 @@ def test_a_gang_is_preempted_as_a_whole(here: Space, pool: Pool) -> None:
         # Two would fit beside the high ones, and that is not what was asked for.
         here.delete_foreground('high')
         until_bound(here, 'low', 4)
-        here.until_condition('low', 'GangWaiting', 'False')
+        here.until_condition('low', 'Waiting', 'False')
 
 
 def test_a_gang_stays_within_a_rack(here: Space, pool: Pool) -> None:
