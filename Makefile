@@ -63,9 +63,13 @@ soak: $(READY)  ## the long checks in full: kills, faults, random scenarios, dif
 	JOBSET_SOAK=1 $(PY) -m pytest -q --timeout 7200 tests e2e/tests e2e/soak e2e/differential e2e/cluster
 
 .PHONY: bench
-bench: $(READY)  ## speed: the controller as ratios to the raw limit of the API server, and the embedded cluster
+bench: $(READY)  ## speed, as ratios in one run where there are any: controller, agent, placement, embedded cluster
 	$(PY) -m benchmarks.controller
 	$(PY) -m benchmarks.restart
+	$(PY) -m benchmarks.agent
+	$(PY) -m benchmarks.inplace
+	$(PY) -m benchmarks.webhook
+	$(PY) -m benchmarks.placement
 	$(PY) -m benchmarks.local
 
 .PHONY: cluster-up

@@ -18,7 +18,9 @@ JOBS = 2
 def packed(folder: pathlib.Path) -> pathlib.Path:
     """The agent as it is shipped."""
     file = folder / 'jobset-agent.pyz'
-    subprocess.run([sys.executable, str(deployment.ROOT / 'tools' / 'agent'), str(file)], check=True)
+    subprocess.run(
+        [sys.executable, str(deployment.ROOT / 'tools' / 'agent'), str(file)], check=True, stdout=subprocess.DEVNULL
+    )
     return file
 
 
