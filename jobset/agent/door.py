@@ -25,6 +25,8 @@ class Door:
         self._lock = threading.Lock()
         self._held: list[socket.socket] = []
         self._is_open = False
+        self.asked = threading.Event()
+        """Set when the first probe has come."""
         family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
         try:
             self._socket = socket.create_server(('', port), family=family, dualstack_ipv6=family == socket.AF_INET6)
@@ -59,6 +61,7 @@ class Door:
         if len(parts) != 3 or parts[0] not in ('GET', 'HEAD') or parts[1].split('?')[0] != self._path:
             _answer(asking, '404 Not Found')
             return
+        self.asked.set()
         with self._lock:
             if self._is_open:
                 _answer(asking, '200 OK')

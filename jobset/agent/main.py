@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 TELL_SECONDS = 60
 """How often it is told that the barrier is still closed."""
 
+ASKED_SECONDS = 2
+"""How long the first probe is waited for, that asks each second in the samples, before others are told to go ahead.
+
+The worker of a pod whose probe does not wait yet starts with the next one, later than those of all others.
+"""
+
 PASSED_ON = (signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH, signal.SIGCONT)
 """Signals that mean something to the worker only."""
 
@@ -127,6 +133,7 @@ class Agent:
                 self._lift('pods of this JobSet are not restarted in place')
             return
         if self._attempt is None:
+            self._be_asked()
             attempt = rounds.next_attempt(status)
             self._announce(attempt)
             self._attempt = attempt
@@ -152,8 +159,13 @@ class Agent:
             neighbours.kill()
         self.leave(self._pod.exit_code, f'attempt {self._attempt} is over, the pod is restarted in place')
 
+    def _be_asked(self) -> None:
+        if self._door:
+            self._door.asked.wait(ASKED_SECONDS)
+
     def _gather(self, jobset: Any) -> None:
         if self._barrier is None:
+            self._be_asked()
             self._barrier = barrier.StartBarrier(self._pod, jobset, opened=lambda: self._lift('all pods are there'))
             self._waits_for = 'all pods that start together to be there'
             self.beside(self._barrier.run)

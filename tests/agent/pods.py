@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,8 @@ from tests.agent.server import SECONDS, Json, Server
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 JOBSET: Final = 'train'
+ASK_SECONDS: Final = 0.02
+"""Between probes of an agent that does not listen yet."""
 
 
 def packed(folder: Path) -> Path:
@@ -140,6 +143,9 @@ class Pods:
             text=True,
         )
         self._started.append(Agent(process, port, said))
+        if own:
+            path = environment.get('STARTUP_PROBE_PATH') or '/barrier-is-down'
+            threading.Thread(target=_ask, args=(process, port, path), daemon=True).start()
         return self._started[-1]
 
     def end(self) -> None:
@@ -154,6 +160,16 @@ class Pods:
                 agent.process.wait(SECONDS)
             if agent.process.stdout:
                 agent.process.stdout.close()
+
+
+def _ask(process: subprocess.Popen[str], port: int, path: str) -> None:
+    """The first probe, which waits for as long as the agent lives."""
+    while process.poll() is None:
+        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port)) as asking:
+            asking.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
+            asking.recv(1)
+            return
+        time.sleep(ASK_SECONDS)
 
 
 @contextlib.contextmanager
