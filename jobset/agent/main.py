@@ -16,13 +16,16 @@ import signal
 import sys
 import threading
 
-from jobset.agent import api, barrier, door, following, neighbours, rounds, settings, telling, worker
+# What only some pods need is imported where they need it: to compile a module takes milliseconds at each start.
+from jobset.agent import api, following, rounds, settings, telling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import FrameType
     from typing import Any, NoReturn
+
+    from jobset.agent import barrier, door, worker
 
 TELL_SECONDS = 60
 """How often it is told that the barrier is still closed."""
@@ -46,8 +49,8 @@ class Agent:
     def __init__(self, pod: settings.Settings) -> None:
         self._pod = pod
         self._server = api.Api(pod)
-        self._worker = worker.Worker(pod.command) if pod.command else None
-        self._door = None if pod.command else door.Door(pod.probe_port, pod.probe_path)
+        self._worker = _worker(pod) if pod.command else None
+        self._door = None if pod.command else _door(pod)
         self._barrier: barrier.StartBarrier | None = None
         self._attempt: int | None = None
         self._jobset_uid = ''
@@ -147,8 +150,12 @@ class Agent:
         telling.tell(f'attempt {attempt} is announced')
         self._waits_for = f'all pods of the JobSet to announce attempt {attempt}'
         self._jobset_uid = own['metadata'].get('labels', {}).get(f'{rounds.LABELS}jobset-uid', '')
-        self._sees_neighbours = bool(self._door and own['spec'].get('shareProcessNamespace'))
-        if self._door and not neighbours.restart_with(own, self._pod.exit_code):
+        if not self._door:
+            return
+        from jobset.agent import neighbours  # noqa: PLC0415 - see above
+
+        self._sees_neighbours = bool(own['spec'].get('shareProcessNamespace'))
+        if not neighbours.restart_with(own, self._pod.exit_code):
             telling.tell(
                 f'this pod cannot be restarted in place: no rule RestartAllContainers of the container fits '
                 f'exit code {self._pod.exit_code}, or the API server does not know such rules'
@@ -156,6 +163,8 @@ class Agent:
 
     def _restart(self) -> None:
         if self._sees_neighbours:
+            from jobset.agent import neighbours  # noqa: PLC0415 - see above
+
             neighbours.kill()
         self.leave(self._pod.exit_code, f'attempt {self._attempt} is over, the pod is restarted in place')
 
@@ -165,6 +174,8 @@ class Agent:
 
     def _gather(self, jobset: Any) -> None:
         if self._barrier is None:
+            from jobset.agent import barrier  # noqa: PLC0415 - see above
+
             self._be_asked()
             self._barrier = barrier.StartBarrier(self._pod, jobset, opened=lambda: self._lift('all pods are there'))
             self._waits_for = 'all pods that start together to be there'
@@ -178,6 +189,18 @@ class Agent:
             if self._door:
                 self._door.open()
             self._lifted.set()
+
+
+def _worker(pod: settings.Settings) -> worker.Worker:
+    from jobset.agent import worker  # noqa: PLC0415 - see above
+
+    return worker.Worker(pod.command)
+
+
+def _door(pod: settings.Settings) -> door.Door:
+    from jobset.agent import door  # noqa: PLC0415 - see above
+
+    return door.Door(pod.probe_port, pod.probe_path)
 
 
 def main() -> NoReturn:
