@@ -1,8 +1,6 @@
 """Why pods find no place, in words and numbers."""
 
-import numpy as np
-import numpy.typing as npt
-
+from jobset.scheduler.topology.domains import Ints
 from jobset.scheduler.topology.fitting import Fitting
 from jobset.scheduler.topology.levels import Short
 from jobset.scheduler.topology.results import NoRoom
@@ -14,15 +12,15 @@ def explain(
     wanted: Plan,
     counts: list[Counts],
     short: Short,
-    is_allowed: npt.NDArray[np.bool_],
+    bans: Ints,
     *,
     names_leader: bool,
 ) -> NoRoom:
-    """What is missing. ``is_allowed`` says by slot which leaves were in question."""
+    """What is missing. ``bans`` says by slot which leaves were not in question."""
     tree, request = fitting.tree, wanted.request
     is_leader_at_fault = short.only_leader and names_leader and request.leader is not None
     shape = request.leader if is_leader_at_fault and request.leader is not None else request.pod
-    excluded = dict(sorted(fitting.exclusions(shape, is_allowed).items()))
+    excluded = dict(sorted(fitting.exclusions(shape, bans).items()))
     text = _leader_text(wanted) if is_leader_at_fault else _text(fitting, wanted, counts, short)
     if excluded:
         listed = ', '.join(f'{reason}: {many}' for reason, many in excluded.items())

@@ -14,6 +14,10 @@ from jobset.scheduler.topology.tree import Tree
 UNLIMITED: Final = 1 << 31
 """Pods that fit where they need nothing at all: more than anybody asks for, and sums of it still are numbers."""
 
+ALLOWED, OUTSIDE, EXCLUDED = range(3)
+"""Whether a leaf may be used; if not, is it outside the wanted domain, or was it named?"""
+_BANS: Final = {OUTSIDE: 'topologyDomain', EXCLUDED: 'excludedNode'}
+
 _MAX_SHAPES: Final = 64
 
 
@@ -63,16 +67,17 @@ class Fitting:
         """By slot: how much its node is liked by the shape, where a pod fits."""
         return np.where(self.pods(shape) > 0, self._filters.preferences(shape), 0)
 
-    def exclusions(self, shape: requests.PodShape, is_allowed: npt.NDArray[np.bool_]) -> Counter[str]:
-        """How many leaves are of no use, by reason. ``is_allowed`` says by slot which may be used at all."""
+    def exclusions(self, shape: requests.PodShape, bans: Ints) -> Counter[str]:
+        """How many leaves are of no use, by reason. ``bans`` says by slot which may be used at all."""
         slots = self.tree.order
         verdicts = self._filters.verdicts(shape)[slots]
         counter: Counter[str] = Counter()
         for code, many in zip(*np.unique(verdicts[verdicts > 0], return_counts=True), strict=True):
             counter[self._filters.reasons[int(code)]] += int(many)
         usable = slots[verdicts == 0]
-        counter['topologyDomain'] = int((~is_allowed[usable]).sum())
-        usable = usable[is_allowed[usable]]
+        for ban, reason in _BANS.items():
+            counter[reason] = int((bans[usable] == ban).sum())
+        usable = usable[bans[usable] == ALLOWED]
         short = usable[self.pods(shape)[usable] == 0]
         for name, many in self._limits(shape, short).items():
             counter[f'resource "{name}"'] = many

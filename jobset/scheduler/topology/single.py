@@ -7,11 +7,11 @@ import numpy as np
 
 from jobset.scheduler.topology import balanced, failures, levels, requests, rollup, walking
 from jobset.scheduler.topology.choosing import Choice
-from jobset.scheduler.topology.domains import Values
-from jobset.scheduler.topology.fitting import Fitting
+from jobset.scheduler.topology.domains import Ints, Values
+from jobset.scheduler.topology.fitting import ALLOWED, EXCLUDED, OUTSIDE, Fitting
 from jobset.scheduler.topology.requests import Mode, Profile
 from jobset.scheduler.topology.results import Assignment, Invalid, NoRoom
-from jobset.scheduler.topology.rollup import Bools, Leaves, Plan
+from jobset.scheduler.topology.rollup import Leaves, Plan
 from jobset.scheduler.topology.tree import Tree
 
 _MAX_AVOIDANCE = 1 << 20
@@ -66,7 +66,7 @@ def _avoiding(
     """An attempt without the nodes that weigh more, and with the lighter ones as a last resort."""
     banned = [slot for slot, weight in weights.items() if weight > heaviest]
     tolerated = {slot: weight for slot, weight in weights.items() if weight <= heaviest}
-    return _attempt(fitting, wanted, settings, _allowed(fitting.tree, settings, within, banned), tolerated)
+    return _attempt(fitting, wanted, settings, _bans(fitting.tree, settings, within, banned), tolerated)
 
 
 def _weights(tree: Tree, settings: Settings) -> dict[int, int]:
@@ -75,24 +75,22 @@ def _weights(tree: Tree, settings: Settings) -> dict[int, int]:
     return {slot: weight for slot, weight in found if slot is not None and weight > 0}
 
 
-def _allowed(tree: Tree, settings: Settings, within: Values | None, banned: list[int]) -> Bools:
+def _bans(tree: Tree, settings: Settings, within: Values | None, banned: list[int]) -> Ints:
     """By slot, whether its leaf may be used."""
-    if within is None:
-        allowed = np.ones(tree.width, np.bool_)
-    else:
-        allowed = np.zeros(tree.width, np.bool_)
+    bans: Ints = np.full(tree.width, ALLOWED if within is None else OUTSIDE, np.int64)
+    if within is not None:
         first, end = tree.leaves_of(within) or (0, 0)
-        allowed[tree.order[first:end]] = True
-    allowed[banned] = False
-    allowed[[slot for slot in map(tree.slot_of_node, settings.exclude) if slot is not None]] = False
-    return allowed
+        bans[tree.order[first:end]] = ALLOWED
+    bans[banned] = EXCLUDED
+    bans[[slot for slot in map(tree.slot_of_node, settings.exclude) if slot is not None]] = EXCLUDED
+    return bans
 
 
 def _attempt(
-    fitting: Fitting, wanted: Plan, settings: Settings, allowed: Bools, tolerated: Mapping[int, int]
+    fitting: Fitting, wanted: Plan, settings: Settings, bans: Ints, tolerated: Mapping[int, int]
 ) -> Assignment | NoRoom:
     tree = fitting.tree
-    counts = rollup.roll_up(tree, wanted, _leaves(fitting, wanted, allowed, tolerated))
+    counts = rollup.roll_up(tree, wanted, _leaves(fitting, wanted, bans, tolerated))
     if settings.profile is Profile.BALANCED and wanted.request.mode is Mode.PREFERRED and not wanted.is_layered:
         even = balanced.choose(tree, wanted, counts)
         leaves = even and walking.walk_down(tree, wanted, counts, *even, keeps_shares=True)
@@ -103,18 +101,18 @@ def _attempt(
         found = levels.find_tight(wanted, counts)
     found = found or levels.find(wanted, counts)
     if isinstance(found, levels.Short):
-        return failures.explain(fitting, wanted, counts, found, allowed, names_leader=not settings.parity)
+        return failures.explain(fitting, wanted, counts, found, bans, names_leader=not settings.parity)
     leaves = walking.walk_down(tree, wanted, counts, found.level, found.choice)
     if leaves is None:
         # Sums of whole slices promise a place on the way down: a promise that fails must never pass for success.
         short = levels.Short(found.level, found.choice.total, int(found.choice.domains[0]), False)
-        return failures.explain(fitting, wanted, counts, short, allowed, names_leader=False)
+        return failures.explain(fitting, wanted, counts, short, bans, names_leader=False)
     return _assignment(tree, wanted, leaves)
 
 
-def _leaves(fitting: Fitting, wanted: Plan, allowed: Bools, tolerated: Mapping[int, int]) -> Leaves:
+def _leaves(fitting: Fitting, wanted: Plan, bans: Ints, tolerated: Mapping[int, int]) -> Leaves:
     request, order = wanted.request, fitting.tree.order
-    is_allowed = allowed[order]
+    is_allowed = bans[order] == ALLOWED
     pods = np.where(is_allowed, fitting.pods(request.pod)[order], 0)
     if request.leader is None:
         beside, takes_leader = pods, np.ones(order.size, np.bool_)
