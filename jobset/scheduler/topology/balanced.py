@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from jobset.scheduler.topology import choosing, rollup, subsets
+from jobset.scheduler.topology import choosing, greedy, rollup, subsets
 from jobset.scheduler.topology.choosing import Choice
 from jobset.scheduler.topology.domains import Ints
 from jobset.scheduler.topology.rollup import Counts, Order, Plan
@@ -18,15 +18,23 @@ from jobset.scheduler.topology.tree import Tree
 
 
 @dataclass(frozen=True, slots=True)
-class _Greedy:
-    """What taking the biggest first comes to."""
+class _Outlook:
+    """The best that siblings can come to."""
 
-    suffices: bool
+    share: int
+    reserve: int
+    """A share at which more of them could take the leader."""
     domains: int
-    last: int
-    """Slices of the last domain; of nobody if the leader's domain was enough."""
-    last_beside: int | None
-    """Slices of the leader's domain beside the leader."""
+    first: int
+    own: Counts
+    starts: Ints | None
+    lower: Counts | None
+    lower_first: int
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """Less is better: a larger share, fewer domains, earlier by name."""
+        return -self.share, self.domains, self.first
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +49,27 @@ class _Group:
     lower: Counts | None
     lower_offset: int
 
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """As in :class:`_Outlook`."""
+        return -self.share, self.domains, self.offset
+
 
 def choose(tree: Tree, wanted: Plan, counts: list[Counts]) -> tuple[int, Choice] | None:
     """A level and what its domains take; each keeps its share on the way down. None where no balance is possible."""
+    outlooks = [
+        outlook
+        for first, end in _sibling_sets(tree, wanted, counts)
+        if (outlook := _outlook(tree, wanted, counts, first, end))
+    ]
+    # Siblings are many and pruning takes time: those that cannot win any more are not looked at.
+    outlooks.sort(key=lambda outlook: outlook.rank)
     best: _Group | None = None
-    for first, end in _sibling_sets(tree, wanted, counts):
-        group = _group(tree, wanted, counts, first, end)
-        if group and (best is None or (group.share, -group.domains) > (best.share, -best.domains)):
+    for outlook in outlooks:
+        if best is not None and outlook.rank > best.rank:
+            break
+        group = _group(wanted, outlook)
+        if group is not None and (best is None or group.rank < best.rank):
             best = group
     return None if best is None else _shares(wanted, best)
 
@@ -62,33 +84,38 @@ def _sibling_sets(tree: Tree, wanted: Plan, counts: list[Counts]) -> list[tuple[
     return [(int(starts[i]), int(starts[i + 1])) for i in enough]
 
 
-def _group(tree: Tree, wanted: Plan, counts: list[Counts], first: int, end: int) -> _Group | None:
+def _outlook(tree: Tree, wanted: Plan, counts: list[Counts], first: int, end: int) -> _Outlook | None:
     own = _part(counts[wanted.level], first, end)
-    if wanted.level == wanted.slice_level:
-        starts, lower, lower_offset = None, None, 0
-    else:
+    starts, lower, lower_first = None, None, 0
+    if wanted.level < wanted.slice_level:
         own_starts = tree.starts[wanted.level][first : end + 1]
-        lower_offset = int(own_starts[0])
-        starts = own_starts - lower_offset
-        lower = _part(counts[wanted.level + 1], lower_offset, int(own_starts[-1]))
-    greedy = _greedily(wanted, own if lower is None else lower)
-    if not greedy.suffices or not greedy.domains:
+        lower_first = int(own_starts[0])
+        starts = own_starts - lower_first
+        lower = _part(counts[wanted.level + 1], lower_first, int(own_starts[-1]))
+    found = greedy.greedily(wanted, own if lower is None else lower)
+    if not found.suffices or not found.domains:
         return None
-    share = min(wanted.slices // greedy.domains, greedy.last)
-    if greedy.last_beside is not None:
-        share = min(share, greedy.last_beside)
-    reserve = share if greedy.last_beside is None else min(share, greedy.last_beside)
-    for attempt in dict.fromkeys((share, reserve)):
-        if attempt <= 0:
-            continue
-        pruned_lower = None if lower is None else _pruned(lower, attempt)
-        raised = (
-            own if pruned_lower is None or starts is None else rollup.add_up(wanted, wanted.level, pruned_lower, starts)
-        )
-        pruned = _pruned(raised, attempt)
-        result = _greedily(wanted, pruned)
-        if result.suffices:
-            return _Group(attempt, result.domains, first, pruned, starts, pruned_lower, lower_offset)
+    share = min(wanted.slices // found.domains, found.last)
+    if found.leaders is not None:
+        share = min(share, found.leaders)
+    reserve = min(share, found.last_beside)
+    if share <= 0:
+        return None
+    domains = found.domains if lower is None else greedy.greedily(wanted, own).domains
+    return _Outlook(share, reserve, domains, first, own, starts, lower, lower_first)
+
+
+def _group(wanted: Plan, outlook: _Outlook) -> _Group | None:
+    """Siblings without those that cannot hold the share, if the others suffice."""
+    for share in dict.fromkeys((outlook.share, outlook.reserve)):
+        own, lower = outlook.own, outlook.lower
+        if lower is not None and outlook.starts is not None:
+            lower = _pruned(lower, share)
+            own = rollup.add_up(wanted, wanted.level, lower, outlook.starts)
+        own = _pruned(own, share)
+        result = greedy.greedily(wanted, own)
+        if result.suffices and share > 0:
+            return _Group(share, result.domains, outlook.first, own, outlook.starts, lower, outlook.lower_first)
     return None
 
 
@@ -118,28 +145,6 @@ def _pruned(counts: Counts, share: int) -> Counts:
     )
 
 
-def _greedily(wanted: Plan, counts: Counts, domains: Ints | None = None) -> _Greedy:
-    domains = np.arange(counts.slices.size) if domains is None else domains
-    rest, used, beside = wanted.slices, 0, None
-    if wanted.has_leader:
-        able = domains[counts.takes_leader[domains]]
-        if not able.size:
-            return _Greedy(False, 0, 0, None)
-        host = choosing.in_order(counts, able, Order.BIGGEST, beside_leader=True)[0]
-        beside = int(counts.slices_beside[host])
-        rest, used = rest - beside, 1
-        domains = domains[domains != host]
-    last = wanted.slices
-    if rest > 0:
-        capacities = counts.slices[choosing.in_order(counts, domains, Order.BIGGEST)]
-        reached = capacities.cumsum()
-        i = int(np.searchsorted(reached, rest))
-        if i >= capacities.size:
-            return _Greedy(False, 0, 0, beside)
-        used, last = used + i + 1, int(capacities[i])
-    return _Greedy(True, used, last, beside)
-
-
 def _shares(wanted: Plan, group: _Group) -> tuple[int, Choice] | None:
     own = group.own
     everyone = np.arange(own.slices.size)
@@ -152,7 +157,7 @@ def _shares(wanted: Plan, group: _Group) -> tuple[int, Choice] | None:
         return None
     starts = group.starts
     pool = np.concatenate([np.arange(starts[i], starts[i + 1]) for i in np.sort(parents)])
-    needed = _greedily(wanted, group.lower, pool)
+    needed = greedy.greedily(wanted, group.lower, pool)
     chosen = _smallest(wanted, group.lower, pool, needed.domains) if needed.suffices else None
     return _moved(_dealt(wanted, group.share, wanted.level + 1, group.lower, chosen), group.lower_offset)
 

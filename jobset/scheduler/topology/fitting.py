@@ -94,7 +94,8 @@ class Fitting:
             return Counter()
         rows = np.array([row for _, row in named])
         each = np.maximum(self.tree.free[np.ix_(rows, slots)], 0) // needs[rows][:, None]
-        return Counter(named[int(i)][0] for i in each.argmin(axis=0))
+        many = np.bincount(each.argmin(axis=0), minlength=len(named)).tolist()
+        return Counter({name: count for (name, _), count in zip(named, many, strict=True)})
 
     def _changed(self, known: _Counts) -> set[int] | None:
         tree = self.tree

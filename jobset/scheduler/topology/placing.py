@@ -26,18 +26,20 @@ class Placer:
         self.tree: Final = tree
         self._fitting = Fitting(tree)
 
-    def place(self, gang: Sequence[Request], settings: Settings = DEFAULT) -> Placement | NoRoom | Invalid:
-        """Where all of ``gang`` could go now."""
+    def place(
+        self, gang: Sequence[Request], settings: Settings = DEFAULT, *, within: Values | None = None
+    ) -> Placement | NoRoom | Invalid:
+        """Where all of ``gang`` could go now; ``within`` is a domain outside which nothing may go."""
         problems = tuple(problem for request in gang for problem in requests.problems(request, self.tree.levels))
         if problems:
             return Invalid(problems)
-        found = self._in_order(gang, range(len(gang)), settings)
+        found = self._in_order(gang, range(len(gang)), settings, within)
         if isinstance(found, Placement) or settings.parity or len(gang) < 2:
             return found
         biggest_first = self._by_size(gang)
         if biggest_first == list(range(len(gang))):
             return found
-        again = self._in_order(gang, biggest_first, settings)
+        again = self._in_order(gang, biggest_first, settings, within)
         return again if isinstance(again, Placement) else found
 
     def take(self, gang: Sequence[Request], placement: Placement) -> None:
@@ -69,13 +71,13 @@ class Placer:
         return replacing.replace(self._fitting, request, current, lost, settings, is_movable=is_movable)
 
     def _in_order(
-        self, gang: Sequence[Request], order: Sequence[int], settings: Settings
+        self, gang: Sequence[Request], order: Sequence[int], settings: Settings, within: Values | None
     ) -> Placement | NoRoom | Invalid:
         """One request after the other on the evolving tree, which is as before in the end."""
         taken: dict[int, Assignment] = {}
         try:
             for i in order:
-                answer = single.place(self._fitting, gang[i], settings)
+                answer = single.place(self._fitting, gang[i], settings, within=within)
                 if not isinstance(answer, Assignment):
                     return answer
                 taken[i] = answer

@@ -1,7 +1,11 @@
 """The cheapest few of many: exact, over sums instead of subsets."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+_MAX_SUM: Final = 1 << 20
+_MAX_STEPS: Final = 200_000
+"""Bounds of what is worth it: about half a second."""
 
 
 class _Step(NamedTuple):
@@ -23,19 +27,28 @@ def smallest_sufficient(
 
     ``beside_leader``: what an item holds when it takes the leader, None if it cannot; one of the chosen takes it. Of
     equal sums wins the one that is found first when items are added in the order given, as leader's before as others.
-    Sums are the bits of numbers: adding an item to all subsets at once is one shift.
+    Sums are the bits of numbers: adding an item to all subsets at once is one shift. None, too, where that is too much.
     """
-    most = (1 << (needed + max(capacities, default=0) + 1)) - 1
+    if len(set(capacities)) == 1 and (beside_leader is None or len(set(beside_leader)) == 1):
+        # All are alike, as empty nodes are: any of them will do, so the first do.
+        hosting = capacities[0] if beside_leader is None else beside_leader[0]
+        is_enough = hosting is not None and hosting + (size - 1) * capacities[0] >= needed
+        return list(range(size)) if is_enough and size <= len(capacities) else None
+    # Subsets turn into one another item by item, so the best sum is at most this far from what is needed.
+    bound = max(needed, sum(sorted(capacities)[:size])) + 2 * max(capacities, default=0)
+    if bound > _MAX_SUM or len(capacities) * size > _MAX_STEPS:
+        return None
+    most = (1 << (bound + 1)) - 1
     # By whether the leader has a place, and by number of items: the sums there are, and how they came up.
     reached = [[0] * (size + 1) for _ in range(2)]
     reached[0][0] = 1
     steps: list[list[list[_Step]]] = [[[] for _ in range(size + 1)] for _ in range(2)]
     for item, capacity in enumerate(capacities):
-        hosting = None if beside_leader is None else beside_leader[item]
+        here = None if beside_leader is None else beside_leader[item]
         for i in range(min(item + 1, size), 0, -1):
             options = [(1, False, reached[1][i - 1] << capacity), (0, False, reached[0][i - 1] << capacity)]
-            if hosting is not None:
-                options.insert(0, (1, True, reached[0][i - 1] << hosting))
+            if here is not None:
+                options.insert(0, (1, True, reached[0][i - 1] << here))
             for has_leader, is_leader, sums in options:
                 new = sums & most & ~reached[has_leader][i]
                 if new:

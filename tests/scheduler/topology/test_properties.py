@@ -81,12 +81,15 @@ def _place(case: Case, where: tree.Tree) -> results.Assignment | results.NoRoom:
 @given(case=cases())
 def test_every_success_keeps_what_was_asked(case: Case) -> None:
     answer = _place(case, case.tree())
-    if isinstance(answer, results.NoRoom):
-        return
+    if isinstance(answer, results.Assignment):
+        _check(case, answer)
+
+
+def _check(case: Case, answer: results.Assignment) -> None:
     request, free = case.request, case.free
     used = Counter(answer.pods)
-    if request.leader is not None:
-        assert answer.leader is not None
+    assert (answer.leader is None) == (request.leader is None)
+    if request.leader is not None and answer.leader is not None:
         used[answer.leader] += request.leader.amounts['u']
     assert answer.count == request.count
     assert list(answer.pods) == sorted(answer.pods)
@@ -104,25 +107,84 @@ def test_every_success_keeps_what_was_asked(case: Case) -> None:
 
 
 @CASES
+@given(case=cases(), random=st.randoms(use_true_random=False), is_deleted=st.booleans())
+def test_replacing_keeps_what_was_asked_and_who_is_healthy(case: Case, random: random.Random, is_deleted: bool) -> None:
+    where, before = _running(case)
+    if before is None:
+        return
+    used = sorted({*before.pods, *([before.leader] if before.leader else [])})
+    lost = random.sample(used, random.randint(1, len(used)))
+    placer = placing.Placer(where)
+    if is_deleted:
+        for leaf in lost:
+            where.remove_node('-'.join(leaf))
+    held = _facts(where)
+
+    after = placer.replace(case.request, before, lost, Settings(profile=case.profile))
+
+    assert _facts(where) == held
+    if isinstance(after, results.Assignment):
+        _check(case, after)
+        assert not {*after.pods, after.leader} & set(lost)
+        assert all(after.pods[leaf] >= pods for leaf, pods in before.pods.items() if leaf not in lost)
+        assert after.leader == before.leader or before.leader in lost
+
+
+@CASES
+@given(case=cases(), factor=st.integers(1, 4))
+def test_resizing_keeps_what_was_asked_and_who_runs(case: Case, factor: int) -> None:
+    where, before = _running(case)
+    if before is None:
+        return
+    size = case.request.slice_size
+    wanted = msgspec.structs.replace(case.request, count=size * max(1, case.request.count // size * factor // 2))
+    held = _facts(where)
+
+    after = placing.Placer(where).resize(wanted, before, Settings(profile=case.profile))
+
+    assert _facts(where) == held
+    if isinstance(after, results.Assignment):
+        _check(Case(case.levels, case.hosts, wanted, case.profile), after)
+        less, more = sorted((before, after), key=lambda one: one.count)
+        assert all(more.pods[leaf] >= pods for leaf, pods in less.pods.items())
+    else:
+        assert wanted.count > before.count
+
+
+def _running(case: Case) -> tuple[tree.Tree, results.Assignment | None]:
+    where = case.tree()
+    answer = _place(case, where)
+    if isinstance(answer, results.NoRoom):
+        return where, None
+    placing.Placer(where).take([case.request], results.Placement((answer,)))
+    return where, answer
+
+
+@CASES
 @given(case=cases())
-def test_pods_without_a_leader_find_every_place_there_is(case: Case) -> None:
-    request = msgspec.structs.replace(case.request, leader=None)
-    case = Case(case.levels, case.hosts, request, case.profile)
+def test_every_place_there_is_is_found(case: Case) -> None:
+    request, free = case.request, case.free
     depth = case.levels.index(request.level) + 1 if request.mode is Mode.REQUIRED and request.level else 0
-    room = max(_room(case, root) for root in {leaf[:depth] for leaf in case.free})
+    if request.leader is None:
+        possible = any(_room(case, free, root) >= request.count for root in {leaf[:depth] for leaf in free})
+    else:
+        units = request.leader.amounts['u']
+        possible = any(
+            _room(case, free | {leaf: free[leaf] - units}, leaf[:depth]) >= request.count
+            for leaf in free
+            if free[leaf] >= max(units, 0)
+        )
 
-    answer = _place(case, case.tree())
-
-    assert isinstance(answer, results.Assignment) == (room >= request.count)
+    assert isinstance(_place(case, case.tree()), results.Assignment) == possible
 
 
-def _room(case: Case, domain: tuple[str, ...]) -> int:
+def _room(case: Case, free: dict[tuple[str, ...], int], domain: tuple[str, ...]) -> int:
     """Pods that fit in a domain in whole slices, by the definition."""
     if len(domain) == len(case.levels):
-        pods = case.free[domain]
+        pods = free[domain]
     else:
-        children = {leaf[: len(domain) + 1] for leaf in case.free if leaf[: len(domain)] == domain}
-        pods = sum(_room(case, child) for child in children)
+        children = {leaf[: len(domain) + 1] for leaf in free if leaf[: len(domain)] == domain}
+        pods = sum(_room(case, free, child) for child in children)
     sizes = [layer.size for layer in case.request.slices if case.levels.index(layer.level) + 1 == len(domain)]
     return pods // sizes[0] * sizes[0] if sizes else pods
 
