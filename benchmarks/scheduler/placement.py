@@ -109,7 +109,8 @@ class Bench:
     def ask(self, question: str) -> float:
         """Milliseconds for an answer, after a change."""
         wanted, settings = QUESTIONS[question]
-        self.placer.place(wanted, settings)
+        found = self.placer.place(wanted, settings)
+        assert isinstance(found, results.NoRoom if question.startswith('hopeless') else results.Placement)
 
         def once() -> float:
             self.change()

@@ -6,7 +6,7 @@ any of this is impossible, the caller goes on with best fit.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -122,6 +122,11 @@ def _group(wanted: Plan, outlook: _Outlook) -> _Group | None:
 def _part(counts: Counts, first: int, end: int) -> Counts:
     cut = slice(first, end)
     liking = None if counts.liking is None else counts.liking[cut]
+    if counts.slices_beside is counts.slices:
+        # Without a leader these are the same arrays, and stay so: that saves the sums of one of them.
+        slices = counts.slices[cut]
+        pods = slices if counts.pods is counts.slices else counts.pods[cut]
+        return Counts(pods, slices, pods, slices, counts.takes_leader[cut], liking)
     return Counts(
         counts.pods[cut],
         counts.slices[cut],
@@ -135,14 +140,12 @@ def _part(counts: Counts, first: int, end: int) -> Counts:
 def _pruned(counts: Counts, share: int) -> Counts:
     """Without the domains that cannot hold ``share``; where only the leader is too much, without the leader."""
     stays = counts.slices >= share
-    return replace(
-        counts,
-        pods=np.where(stays, counts.pods, 0),
-        slices=np.where(stays, counts.slices, 0),
-        pods_beside=np.where(stays, counts.pods_beside, 0),
-        slices_beside=np.where(stays, counts.slices_beside, 0),
-        takes_leader=counts.takes_leader & (counts.slices_beside >= share),
-    )
+    slices = counts.slices * stays
+    pods = slices if counts.pods is counts.slices else counts.pods * stays
+    if counts.slices_beside is counts.slices:
+        return Counts(pods, slices, pods, slices, counts.takes_leader, counts.liking)
+    takes_leader = counts.takes_leader & (counts.slices_beside >= share)
+    return Counts(pods, slices, counts.pods_beside * stays, counts.slices_beside * stays, takes_leader, counts.liking)
 
 
 def _shares(wanted: Plan, group: _Group) -> tuple[int, Choice] | None:
