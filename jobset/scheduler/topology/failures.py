@@ -30,7 +30,7 @@ def explain(
         name=request.name,
         text=text,
         level=tree.levels[short.level],
-        domain=tree.names[short.level][short.best],
+        domain=tree.names[short.level][short.best] if counts[short.level].slices[short.best] else None,
         wanted=wanted.slices,
         fitting=short.fitting,
         total_nodes=tree.order.size,

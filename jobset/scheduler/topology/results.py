@@ -34,7 +34,7 @@ class NoRoom(msgspec.Struct, frozen=True, kw_only=True):
     """To be read after "topology …"."""
     level: str | None = None
     domain: Values | None = None
-    """The domain that comes nearest."""
+    """The domain that comes nearest; None where not even one slice fits in any."""
     wanted: int = 0
     """Slices."""
     fitting: int = 0

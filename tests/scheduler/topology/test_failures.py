@@ -34,6 +34,15 @@ def test_texts(on: str, wanted: requests.Request, text: str) -> None:
     assert build.text_of(build.place(on, wanted)) == text
 
 
+def test_the_domain_that_comes_nearest_is_named() -> None:
+    near, nothing = (build.place('[1 1] [3 1]', build.request(5, 'required', 'rack', units=units)) for units in (1, 9))
+
+    assert isinstance(near, results.NoRoom)
+    assert (near.domain, near.fitting, near.wanted) == (('01',), 4, 5)
+    assert isinstance(nothing, results.NoRoom)
+    assert (nothing.domain, nothing.fitting, nothing.wanted) == (None, 0, 5)
+
+
 @pytest.mark.parametrize(
     ('parity', 'text'),
     [
