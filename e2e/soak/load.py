@@ -234,6 +234,8 @@ class One:
         # Kills may come between all stages and what would have told of them; then it is never told that they began.
         progress = seen.pop('StartupPolicyInProgress', ('False', ''))
         assert progress[0] == 'False', self._name
+        # Whether anything is waited for so long that it is told depends on the weather.
+        assert seen.pop('Waiting', ('False', 'NothingToWaitFor')) == ('False', 'NothingToWaitFor'), self._name
         assert seen == conditions, self._name
         messages = {each['type']: each['message'] for each in status['conditions']}
         assert messages[type_] == message.format(first=kind.first(self._name)), self._name

@@ -12,8 +12,10 @@ from jobset.kube import requests
 from jobset.local.simulated import nodes
 
 KILLS: Final = 50 if IN_FULL else 5
-JOBSETS: Final = {'one': 2, 'two': 1}
+JOBSETS: Final = {'one': 15, 'two': 10} if IN_FULL else {'one': 2, 'two': 1}
+"""The Job controller makes a Job wait twice as long after each pod that is lost: so few kills a Job, and many Jobs."""
 PODS: Final = 4
+NODES_OF_RACK: Final = 2
 
 
 def test_each_job_has_one_rack_however_often_its_leader_goes(tmp_path: pathlib.Path) -> None:
@@ -25,7 +27,9 @@ def test_each_job_has_one_rack_however_often_its_leader_goes(tmp_path: pathlib.P
 async def _kill(kubeconfig: str) -> None:
     chance = random.Random(f'{SEED}-exclusive')
     jobs = sorted(f'{name}-w-{number}' for name, count in JOBSETS.items() for number in range(count))
-    pools = [nodes.Pool(count=8, cpu='4', levels={racks.RACK: 2})]
+    killed = dict.fromkeys(jobs, 0)
+    # One rack more than there are Jobs, so that a leader may come back elsewhere.
+    pools = [nodes.Pool(count=NODES_OF_RACK * (len(jobs) + 1), cpu='4', levels={racks.RACK: NODES_OF_RACK})]
     async with racks.racks(kubeconfig, 'exclusive', pools) as seen:
 
         def rests() -> bool:
@@ -34,7 +38,8 @@ async def _kill(kubeconfig: str) -> None:
 
         def leaders() -> list[racks.Pod]:
             found = [pod for pod in seen.pods.values() if pod.is_leader and not pod.metadata.deletion_timestamp]
-            return sorted(found, key=lambda pod: pod.metadata.name)
+            fewest = min((killed[pod.job] for pod in found), default=0)
+            return sorted((pod for pod in found if killed[pod.job] == fewest), key=lambda pod: pod.metadata.name)
 
         for name, count in JOBSETS.items():
             one = racks.jobset(name, jobs=count, pods=PODS, exclusive=True)
@@ -48,6 +53,7 @@ async def _kill(kubeconfig: str) -> None:
             if followers and chance.random() < 0.3:
                 await seen.kill(chance.choice(followers))
             await seen.kill(chosen)
+            killed[chosen.job] += 1
             if chance.random() < 0.4 or number == KILLS:
                 await seen.until(rests, what=f'all pods to run after kill {number}')
                 places = list(seen.racks().values())
