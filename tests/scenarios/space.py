@@ -189,8 +189,9 @@ def replicated(
 
 
 def conditions(one: Object) -> dict[str, tuple[str, str]]:
-    """Status and reason of each condition."""
-    return {each['type']: (each['status'], each['reason']) for each in one.get('status', {}).get('conditions', [])}
+    """Status and reason of each condition, but for waits that are over: only a slow machine has them."""
+    found = {each['type']: (each['status'], each['reason']) for each in one.get('status', {}).get('conditions', [])}
+    return {kind: told for kind, told in found.items() if (kind, told[0]) != ('Waiting', 'False')}
 
 
 def message(one: Object, kind: str) -> str:
