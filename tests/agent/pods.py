@@ -165,7 +165,11 @@ class Pods:
 def _ask(process: subprocess.Popen[str], port: int, path: str) -> None:
     """The first probe, which waits for as long as the agent lives."""
     while process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(('127.0.0.1', port)) as asking:
+        # From another address: whoever asks a port where nobody listens again and again may be given that very port.
+        with (
+            contextlib.suppress(OSError),
+            socket.create_connection(('127.0.0.1', port), source_address=('127.0.0.2', 0)) as asking,
+        ):
             asking.sendall(f'GET {path} HTTP/1.1\r\nHost: x\r\n\r\n'.encode())
             asking.recv(1)
             return
