@@ -112,7 +112,7 @@ class Space:
     def until_condition(self, name: str, kind: str, status: str = 'True') -> Object:
         """A JobSet once it has a condition."""
         return self.until_jobset(
-            name, lambda one: conditions(one).get(kind, ('', ''))[0] == status, what=f'{name} to be {kind}={status}'
+            name, lambda one: _told(one).get(kind, ('', ''))[0] == status, what=f'{name} to be {kind}={status}'
         )
 
     @contextlib.contextmanager
@@ -190,8 +190,11 @@ def replicated(
 
 def conditions(one: Object) -> dict[str, tuple[str, str]]:
     """Status and reason of each condition, but for waits that are over: only a slow machine has them."""
-    found = {each['type']: (each['status'], each['reason']) for each in one.get('status', {}).get('conditions', [])}
-    return {kind: told for kind, told in found.items() if (kind, told[0]) != ('Waiting', 'False')}
+    return {kind: told for kind, told in _told(one).items() if (kind, told[0]) != ('Waiting', 'False')}
+
+
+def _told(one: Object) -> dict[str, tuple[str, str]]:
+    return {each['type']: (each['status'], each['reason']) for each in one.get('status', {}).get('conditions', [])}
 
 
 def message(one: Object, kind: str) -> str:
