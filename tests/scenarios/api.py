@@ -97,9 +97,15 @@ class Api:
     def watch(
         self, path: str, version: str, *, seconds: float, query: dict[str, str] | None = None
     ) -> Iterator[Object]:
-        """Changes from a resource version on, until the server or the time ends it."""
-        asked = {**(query or {}), 'watch': 'true', 'resourceVersion': version, 'timeoutSeconds': str(int(seconds) + 1)}
-        with contextlib.closing(self._connect(max(seconds, 0.1))) as connection:
+        """Changes and bookmarks from a resource version on, until the time is over and the server ends it."""
+        asked = {
+            **(query or {}),
+            'watch': 'true',
+            'allowWatchBookmarks': 'true',
+            'resourceVersion': version,
+            'timeoutSeconds': str(int(seconds) + 1),
+        }
+        with contextlib.closing(self._connect(seconds + _REQUEST_SECONDS)) as connection:
             connection.request('GET', _url(path, asked), headers=self._headers)
             answer = connection.getresponse()
             if answer.status >= 400:
@@ -182,6 +188,10 @@ class History:
             self._failure = error
 
     def _note(self, change: Object) -> None:
+        if change['type'] == 'BOOKMARK':
+            # Where others write much and nothing happens here, the last change may soon be too old to go on from.
+            self._version = change['object']['metadata']['resourceVersion']
+            return
         if not _apply(change, self._seen):
             raise RuntimeError(f'{self._path}: the story of its changes has a gap: {change}')
         self._version = change['object']['metadata']['resourceVersion']
