@@ -79,7 +79,7 @@ class Preemption(msgspec.Struct, frozen=True, kw_only=True):
     """Whom JobSets of a queue may evict."""
 
     within_queue: WithinQueue = WithinQueue.LOWER
-    reclaim: Reclaim = Reclaim.ANY
+    reclaim: Reclaim = Reclaim.LOWER
     borrows: bool = False
     """Whether JobSets of lower priority in other queues may be evicted to borrow more."""
     borrows_up_to: int | None = None

@@ -1,0 +1,1 @@
+"""Who yields to whom."""
