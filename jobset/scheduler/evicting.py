@@ -31,7 +31,12 @@ def seek(books: Books, workload: model.Workload, now: float, settings: rules.Rul
         return found.text
     with _Trial(books, workload, settings) as trial:
         victims = search.fewest(
-            found.runs, trial.used_nodes, now=now, lowest_first=settings.evicts_lowest_first, could_fit=trial.could_fit
+            found.runs,
+            trial.used_nodes,
+            now=now,
+            lowest_first=settings.evicts_lowest_first,
+            rank=lambda run: candidates.rank(run, settings),
+            could_fit=trial.could_fit,
         )
         admission = victims and trial.admission(victims)
     if not victims or not admission:

@@ -41,7 +41,7 @@ def eligible(
     recent = Counter(key for at, key in books.evictions if at > now - settings.eviction_window_seconds)
     runs, refused = [], Counter[str]()
     for run in books.runs.values():
-        reason = may_go(run, _rank(run, settings)) or _spared(run, workload, recent, now, settings)
+        reason = may_go(run, rank(run, settings)) or _spared(run, workload, recent, now, settings)
         if reason is None:
             runs.append(run)
         else:
@@ -56,7 +56,7 @@ def allowance(books: Books, now: float, settings: rules.Rules) -> int | None:
     return max(0, settings.max_victims_per_hour - sum(at > now - 3600 for at, _ in books.evictions))
 
 
-def _rank(run: model.Run, settings: rules.Rules) -> int:
+def rank(run: model.Run, settings: rules.Rules) -> int:
     """The priority by which somebody is judged who may have to go: each eviction may protect from the next."""
     return run.workload.priority + settings.bonus_per_eviction * run.workload.evictions
 
@@ -67,16 +67,16 @@ def _by_queue(books: Books, workload: model.Workload, usage: model.Usage) -> Cal
     counts = {name for name, each in books.queues.items() if each.groups}
     lenders: dict[str, str | None] = {}
 
-    def judge(run: model.Run, rank: int) -> str | None:
+    def judge(run: model.Run, height: int) -> str | None:
         name = run.workload.queue
-        is_lower = rank < workload.priority
+        is_lower = height < workload.priority
         if name == queue.name or not {name, queue.name} <= counts:
             if queue.preemption.within_queue is WithinQueue.NEVER:
                 return 'run in a queue that evicts nobody'
             return None if is_lower else 'of no lower priority'
         if name not in lenders:
             lenders[name] = _lender(books, queue, name, usage)
-        return lenders[name] or _elsewhere(books, queue, rank, usage, is_lower=is_lower)
+        return lenders[name] or _elsewhere(books, queue, height, usage, is_lower=is_lower)
 
     return judge
 
@@ -90,14 +90,14 @@ def _lender(books: Books, queue: model.Queue, name: str, usage: model.Usage) -> 
     return None if quotas.is_borrowing(name, usage) else 'within the quota of their own queues'
 
 
-def _elsewhere(books: Books, queue: model.Queue, rank: int, usage: model.Usage, *, is_lower: bool) -> str | None:
+def _elsewhere(books: Books, queue: model.Queue, height: int, usage: model.Usage, *, is_lower: bool) -> str | None:
     """Why somebody of another queue that lives on others may not go."""
     policy = queue.preemption
     if _exceeds_own(books, queue.name, usage):
         if not policy.borrows:
             return 'in other queues, as this one would borrow, too'
         limit = policy.borrows_up_to
-        return None if is_lower and (limit is None or rank <= limit) else 'of no lower priority'
+        return None if is_lower and (limit is None or height <= limit) else 'of no lower priority'
     if policy.reclaim is Reclaim.NEVER:
         return 'in other queues, from which nothing is reclaimed'
     return None if is_lower or policy.reclaim is Reclaim.ANY else 'of no lower priority'

@@ -20,6 +20,9 @@ MAX_TRIES: Final = 96
 Fits = Callable[[Sequence[model.Run]], frozenset[str] | None]
 """Says of a set of victims which nodes would be used without them; None where it still does not fit."""
 
+Rank = Callable[[model.Run], int]
+"""The priority by which somebody is judged who may have to go."""
+
 
 def fewest(
     candidates: Iterable[model.Run],
@@ -27,6 +30,7 @@ def fewest(
     *,
     now: float,
     lowest_first: bool = False,
+    rank: Rank = lambda run: run.workload.priority,
     could_fit: Callable[[Sequence[model.Run]], bool] = lambda victims: True,
 ) -> tuple[model.Run, ...] | None:
     """The best set of victims, in the order of their names; None where it does not fit without all of them.
@@ -34,22 +38,22 @@ def fewest(
     ``could_fit`` rules out sets cheaply: it may be wrong only in saying yes. ``lowest_first``: the lowest priorities
     go, however many that takes, as in Kubernetes.
     """
-    ordered = sorted(candidates, key=lambda run: _cost(run, now))
+    ordered = sorted(candidates, key=lambda run: (rank(run), run.lost_work(now), -run.admitted, run.workload.key))
     used = fits(ordered)
     if used is None:
         return None
     if lowest_first:
         chosen = _without_needless(_prefix(ordered, fits), fits)
     elif len(ordered) <= EXACT_LIMIT:
-        chosen = _exact(ordered, fits, could_fit, now)
+        chosen = _exact(ordered, fits, could_fit, lambda victims: preference(victims, now, rank))
     else:
-        chosen = _near(ordered, fits, could_fit, now)
+        chosen = _near(ordered, fits, could_fit)
     return tuple(sorted(chosen, key=lambda run: run.workload.key))
 
 
-def preference(victims: Sequence[model.Run], now: float) -> tuple[object, ...]:
+def preference(victims: Sequence[model.Run], now: float, rank: Rank) -> tuple[object, ...]:
     """By which sets of victims are compared; the smallest is the best."""
-    priorities = [run.workload.priority for run in victims]
+    priorities = [rank(run) for run in victims]
     freed = amounts.total(each for run in victims for each in run.admission.holds.values())
     return (
         len(victims),
@@ -62,24 +66,22 @@ def preference(victims: Sequence[model.Run], now: float) -> tuple[object, ...]:
     )
 
 
-def _cost(run: model.Run, now: float) -> tuple[object, ...]:
-    """Who goes first, looked at alone."""
-    return run.workload.priority, run.lost_work(now), -run.admitted, run.workload.key
-
-
 def _exact(
-    ordered: Sequence[model.Run], fits: Fits, could_fit: Callable[[Sequence[model.Run]], bool], now: float
+    ordered: Sequence[model.Run],
+    fits: Fits,
+    could_fit: Callable[[Sequence[model.Run]], bool],
+    order: Callable[[Sequence[model.Run]], tuple[object, ...]],
 ) -> Sequence[model.Run]:
     for many in range(1, len(ordered)):
         sets = (each for each in itertools.combinations(ordered, many) if could_fit(each))
-        for victims in sorted(sets, key=lambda each: preference(each, now)):
+        for victims in sorted(sets, key=order):
             if fits(victims) is not None:
                 return victims
     return ordered
 
 
 def _near(
-    ordered: Sequence[model.Run], fits: Fits, could_fit: Callable[[Sequence[model.Run]], bool], now: float
+    ordered: Sequence[model.Run], fits: Fits, could_fit: Callable[[Sequence[model.Run]], bool]
 ) -> Sequence[model.Run]:
     chosen = _without_needless(_on_used_nodes(_prefix(ordered, fits), fits), fits)
     tries = MAX_TRIES

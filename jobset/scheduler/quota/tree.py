@@ -95,7 +95,7 @@ class Quotas:
         groups = {each.name: each for each in sorted(cohorts, key=lambda each: each.name)}
         nodes: dict[str, _Node] = {}
         for queue in sorted(queues, key=lambda each: each.name):
-            wrong = _wrong(queue) or _wrong_above(queue, groups)
+            wrong = _wrong(queue) or _wrong_cohorts(queue.cohort, groups)
             if wrong:
                 self.problems[queue.name] = wrong
                 continue
@@ -103,6 +103,10 @@ class Quotas:
             self._counted[queue.name] = frozenset(queue.quotas)
             if queue.cohort is not None:
                 _attach(node, _cohort(queue.cohort, groups, nodes))
+        for name in groups:
+            # Those without queues lend, too.
+            if not _wrong_cohorts(name, groups):
+                _cohort(name, groups, nodes)
         for root in [node for node in (*self._queues.values(), *nodes.values()) if node.parent is None]:
             _settle(root)
 
@@ -228,10 +232,9 @@ def _settle(node: _Node) -> None:
     node.settle()
 
 
-def _wrong_above(queue: model.Queue, known: Mapping[str, model.Cohort]) -> str | None:
-    """What is wrong with the cohorts that a queue is in."""
+def _wrong_cohorts(name: str | None, known: Mapping[str, model.Cohort]) -> str | None:
+    """What is wrong with a cohort and those above it."""
     seen: list[str] = []
-    name = queue.cohort
     while name is not None:
         if name in seen:
             way = ' -> '.join((*seen[seen.index(name) :], name))
