@@ -40,6 +40,12 @@ def admit(
     return biggest or answer
 
 
+def could_ever(books: Books, workload: model.Workload, settings: rules.Rules) -> bool:
+    """Whether a JobSet would fit if nobody else had anything."""
+    with books.ledger.without(list(books.ledger.holdings)):
+        return not isinstance(admit(books, workload, settings), Verdict)
+
+
 def share(books: Books, workload: model.Workload, settings: rules.Rules) -> float:
     """By how much a queue would live on others with a JobSet of its own: the smaller, the earlier its turn."""
     queue = books.queues.get(workload.queue)

@@ -16,7 +16,7 @@ import msgspec
 
 from jobset.scheduler import admitting, evicting, model, plans, repairs, reservations, rules, waiting
 from jobset.scheduler.books import Books, Promise, Reservation
-from jobset.scheduler.verdicts import Cause, Verdict
+from jobset.scheduler.verdicts import PERMANENT, Cause, Verdict
 
 _CAPACITY: Final = frozenset({Cause.QUOTA_USED, Cause.NO_ROOM})
 """Causes that go away when others let go of what they have."""
@@ -69,7 +69,8 @@ class Planner:
                     heapq.heappush(turns, self._turn(each, now))
             else:
                 told[turn.key] = verdict
-                self._park(workload, verdict)
+                for each in self._park(workload, verdict):
+                    heapq.heappush(turns, self._turn(each, now))
         decisions += repairs.grow(self.books, self.rules)
         return plans.Plan(decisions=tuple(decisions), waiting=told, again_at=self._again_at(now))
 
@@ -80,7 +81,7 @@ class Planner:
             return None
         line = self.books.line(workload.queue)
         first = line.first()
-        if self._is_strict(workload.queue) and first is not None and first.key != key:
+        if self._is_strict(workload.queue) and first is not None and line.stands_behind(key, first.key):
             text = f'queue {workload.queue} is strict: {first.key} comes before it'
             return Verdict(cause=Cause.BEHIND_HEAD, text=text, awaited=(first.key,))
         return self._verdicts.get((workload.queue, line.shape(key)))
@@ -109,10 +110,16 @@ class Planner:
         priority = workload.priority if self.rules.uses_priority else 0
         return _Turn(share, -(priority + gained), workload.submitted, workload.key)
 
-    def _park(self, workload: model.Workload, verdict: Verdict) -> None:
+    def _park(self, workload: model.Workload, verdict: Verdict) -> list[model.Workload]:
+        """Look no more at a JobSet and those like it; who is looked at in its place."""
         line = self.books.line(workload.queue)
         self._verdicts[workload.queue, line.shape(workload.key)] = verdict
-        line.park(workload.key)
+        if not self._is_strict(workload.queue) or verdict.cause not in PERMANENT:
+            line.park(workload.key)
+            return []
+        # Whom nothing but a change of objects helps would block its queue for ever.
+        line.set_aside(workload.key)
+        return self._openers(workload.queue)
 
     def _decide(self, workload: model.Workload, turn: _Turn, now: float) -> tuple[list[plans.Decision], Verdict | None]:
         """What becomes of one JobSet: it starts where there is no verdict."""
@@ -159,6 +166,9 @@ class Planner:
         """For whom there is no room: who yields, or since when it has a place."""
         if verdict.cause not in _CAPACITY:
             return [], verdict
+        if self._is_strict(workload.queue) and not admitting.could_ever(self.books, workload, self.rules):
+            text = f'{verdict.text}; nor would it fit if all others were gone'
+            return [], msgspec.structs.replace(verdict, cause=Cause.NEVER_FITS, text=text)
         if self.rules.preempts:
             found = evicting.seek(self.books, workload, now, self.rules)
             if isinstance(found, evicting.Yielding):

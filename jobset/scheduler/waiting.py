@@ -67,6 +67,7 @@ class Line:
         self._places: list[Place] = []
         self._by_shape: dict[Shape, list[Place]] = {}
         self._open: set[Shape] = set()
+        self._aside: set[Shape] = set()
 
     def __len__(self) -> int:
         return len(self._places)
@@ -119,10 +120,15 @@ class Line:
         if not alike:
             del self._by_shape[entry.shape]
             self._open.discard(entry.shape)
+            self._aside.discard(entry.shape)
 
     def first(self) -> model.Workload | None:
-        """The first in line, parked or not."""
-        return self._entries[self._places[0].key].workload if self._places else None
+        """The first in line, parked or not, but for those that were set aside."""
+        for place in self._places:
+            entry = self._entries[place.key]
+            if entry.shape not in self._aside:
+                return entry.workload
+        return None
 
     def heads(self) -> list[Place]:
         """The first of each shape that is not parked, in no order."""
@@ -139,12 +145,22 @@ class Line:
         """Look at the shape of a workload no more until :meth:`wake`."""
         self._open.discard(self._entries[key].shape)
 
+    def stands_behind(self, key: str, other: str) -> bool:
+        """Whether a workload comes after another one."""
+        return self._entries[key].place > self._entries[other].place
+
+    def set_aside(self, key: str) -> None:
+        """Look at the shape of a workload no more until :meth:`wake`, nor let it stand before others."""
+        self.park(key)
+        self._aside.add(self._entries[key].shape)
+
     def is_parked(self, key: str) -> bool:
         """Whether nobody looks at a workload."""
         return self._entries[key].shape not in self._open
 
     def wake(self) -> None:
         """Something has changed: look at all again."""
+        self._aside.clear()
         self._open.update(self._by_shape)
 
     def shape(self, key: str) -> Shape:

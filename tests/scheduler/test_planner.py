@@ -412,12 +412,15 @@ def test_queues_that_start_nobody_do_not_stop_others(queue: str, cause: Cause, t
 
 def test_the_head_of_a_strict_queue_blocks_that_queue_alone() -> None:
     setup = Setup(queues=(model.Queue(name='strict', strategy=model.Strategy.STRICT), model.Queue(name=QUEUE)))
-    plan = planning([node('n', 2)], setup=setup, settings=HOLDS_BACK)
+    plan = planning([node('n', 3)], running(job('r', priority=9), 'n'), setup=setup, settings=HOLDS_BACK)
+    plan.books.submit(job('hopeless', gpus=4, queue='strict', priority=1))
     plan.books.submit(job('big', gpus=3, queue='strict'))
     plan.books.submit(job('behind', queue='strict', at=1))
     plan.books.submit(job('elsewhere', at=2))
 
     assert plan.cycle(3).starts == ('a/elsewhere',)
-    behind = plan.verdict('a/behind')
+    behind, hopeless = plan.verdict('a/behind'), plan.verdict('a/hopeless')
     assert behind is not None
+    assert hopeless is not None
+    assert hopeless.cause is Cause.NEVER_FITS, 'and is not in the way of others'
     assert (behind.cause, behind.text) == (Cause.BEHIND_HEAD, 'queue strict is strict: a/big comes before it')

@@ -38,7 +38,9 @@ def eligible(
 ) -> Candidates:
     """Those that may go for ``workload``, which would count as ``usage``."""
     may_go = _by_queue(books, workload, usage)
-    recent = Counter(key for at, key in books.evictions if at > now - settings.eviction_window_seconds)
+    recent: Counter[str] = Counter()
+    if settings.max_evictions is not None:
+        recent.update(key for at, key in books.evictions if at > now - settings.eviction_window_seconds)
     runs, refused = [], Counter[str]()
     for run in books.runs.values():
         reason = may_go(run, rank(run, settings)) or _spared(run, workload, recent, now, settings)
