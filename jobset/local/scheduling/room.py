@@ -9,14 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from jobset.local.scheduling import amounts, model, shapes
+from jobset.api import podrequests
+from jobset.local.scheduling import model, shapes
 
 Needs = tuple[tuple[int, int], ...]
 """Amounts by the number of the resource: see :meth:`Room.needs`."""
 
 PODS: Final = 0
 CPU: Final = 1
-_FIRST: Final = (amounts.PODS, 'cpu', 'memory', 'ephemeral-storage')
+_FIRST: Final = (podrequests.PODS, 'cpu', 'memory', 'ephemeral-storage')
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +107,7 @@ class Room:
     def put_node(self, node: model.Node) -> bool:
         """Take a node that is new or has changed; whether that can matter to anybody."""
         name = node.metadata.name
-        given = amounts.amounts(node.status.allocatable)
+        given = podrequests.amounts(node.status.allocatable)
         for resource in given:
             self.number(resource)
         capacity = [given.get(resource, 0) for resource in self.resources]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from jobset.api import podrequests
 from jobset.local.scheduling import amounts, model, selectors
 
 
@@ -96,7 +97,7 @@ class Spread(NamedTuple):
 class Shape:
     """What pods of one kind ask for."""
 
-    needs: amounts.Amounts
+    needs: podrequests.Amounts
     ports: tuple[Port, ...] = ()
     homes: Homes = field(default_factory=Homes)
     near: tuple[Term, ...] = ()

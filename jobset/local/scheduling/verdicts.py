@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from jobset.local.scheduling import amounts, orders, room, shapes
+from jobset.api import podrequests
+from jobset.local.scheduling import orders, room, shapes
 
 Reasons = tuple[str, ...]
 """What speaks against a node; nothing, when the pod fits there."""
@@ -54,7 +55,7 @@ def of_load(nodes: room.Room, shape: shapes.Shape, place: room.Place) -> Reasons
         return ()
     names = list(nodes.resources)
     reasons = [
-        TOO_MANY_PODS if names[number] == amounts.PODS else f'Insufficient {names[number]}' for number, _ in short
+        TOO_MANY_PODS if names[number] == podrequests.PODS else f'Insufficient {names[number]}' for number, _ in short
     ]
     if any(place.capacity[number] < amount for number, amount in short):
         reasons.append(_ASKED_TOO_MUCH)
