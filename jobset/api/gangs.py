@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from jobset.api import extras, features, keys, templates, types
+from jobset.api import extras, features, keys, stages, templates, types
 
 TEMPLATES_MOST: Final = 8
 """Groups of different sorts that a Workload may have."""
@@ -97,18 +97,6 @@ def brings_own(job: types.ReplicatedJob) -> bool:
     return keys.DELEGATED_GROUP in (job.job.metadata.annotations or {})
 
 
-def stages(jobset: types.JobSet) -> list[list[int]]:
-    """Places of the replicated jobs, those that start at the same time together."""
-    policy = jobset.spec.startup_policy
-    if policy is not None and policy.startup_policy_order == types.StartupOrder.IN_ORDER:
-        return [[place] for place in range(len(jobset.spec.replicated_jobs))]
-    found: dict[frozenset[tuple[str, str]], list[int]] = {}
-    for place, job in enumerate(jobset.spec.replicated_jobs):
-        needs = frozenset((one.name, one.status) for one in job.depends_on or ())
-        found.setdefault(needs, []).append(place)
-    return list(found.values())
-
-
 def _cut(text: str) -> str:
     if len(text) <= _NAME_MOST:
         return text
@@ -141,7 +129,7 @@ def _of_annotations(jobset: types.JobSet, shape: Shape) -> tuple[Gang, ...]:
         case Shape.SET:
             return (gang('set', range(len(jobs))),)
         case Shape.STAGE:
-            return tuple(gang(f'stage-{number}', places) for number, places in enumerate(stages(jobset)))
+            return tuple(gang(f'stage-{number}', places) for number, places in enumerate(stages.starting(jobset)))
         case Shape.REPLICATED_JOB | Shape.JOB:
             per_job = shape == Shape.JOB
             return tuple(gang(job.name, [place], per_job=per_job) for place, job in enumerate(jobs))

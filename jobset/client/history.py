@@ -13,10 +13,10 @@ import itertools
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from jobset.api import keys, types
+from jobset.api import keys, stages, types
 from jobset.client import observed, waits
 from jobset.client.families import Family
-from jobset.core import children, conditions, startup
+from jobset.core import children, conditions
 
 Moment = datetime.datetime
 
@@ -308,6 +308,6 @@ def _held_by(jobset: types.JobSet, place: int) -> str:
     depended = [f'{one.name} to be {one.status.lower()}' for one in group.depends_on or ()]
     if depended:
         return f'waits for {" and ".join(depended)}'
-    if place and startup.in_order(jobset):
+    if place and stages.in_order(jobset):
         return f'waits its turn after {jobset.spec.replicated_jobs[place - 1].name}'
     return ''

@@ -8,7 +8,7 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from jobset.api import extras, keys, types
+from jobset.api import extras, keys, stages, types
 from jobset.core import conditions, domains, family, fencing, memory, pauses, plan, startup, status, waiting
 
 _ENDING_SECONDS: Final = 60
@@ -114,13 +114,13 @@ def _pause(draft: status.Draft, jobset: types.JobSet) -> waiting.Waits:
 
 def _starting(draft: status.Draft, jobset: types.JobSet, seen: Seen) -> waiting.Waits:
     """Replicated jobs whose turn has not come."""
-    if not any(job.depends_on for job in jobset.spec.replicated_jobs) and not startup.in_order(jobset):
+    if not any(job.depends_on for job in jobset.spec.replicated_jobs) and not stages.in_order(jobset):
         return waiting.NOTHING
     begun = {job.name for job in jobset.spec.replicated_jobs if _has_begun(job.name, seen, jobset.status.restarts)}
     found = list(startup.waits(jobset, seen.cohort, begun))
     if not found:
         return waiting.NOTHING
-    reason = waiting.IN_ORDER if startup.in_order(jobset) else waiting.DEPENDS_ON
+    reason = waiting.IN_ORDER if stages.in_order(jobset) else waiting.DEPENDS_ON
     times = [*_turns(draft.current), _since_start(jobset)]
     since = max((time for time in times if time is not None), default=draft.now)
     wait = _STARTING_SECONDS - (draft.now - since).total_seconds()

@@ -10,7 +10,7 @@ from collections.abc import Container, Mapping, Sequence
 
 import msgspec
 
-from jobset.api import features, jobs, keys, types
+from jobset.api import features, jobs, keys, stages, types
 from jobset.core import (
     attempts,
     causes,
@@ -320,7 +320,7 @@ def _to_create(
     waits = waits or (blocked and (blocking or fencing.is_wanted(jobset)))
     replicated_jobs = jobset.spec.replicated_jobs
     created: list[children.Child] = []
-    in_order = startup.in_order(jobset) and not jobset.suspended
+    in_order = stages.in_order(jobset) and not jobset.suspended
     for position, job in enumerate(replicated_jobs):
         if not startup.may_start(job, replicated_jobs[:position], cohort):
             continue

@@ -6,14 +6,8 @@ resume, because the Jobs they look at are then new ones, and so are the counters
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from jobset.api import types
+from jobset.api import stages, types
 from jobset.core import family
-
-
-def in_order(jobset: types.JobSet) -> bool:
-    """Whether replicated jobs start one after the other."""
-    policy = jobset.spec.startup_policy
-    return policy is not None and policy.startup_policy_order == types.StartupOrder.IN_ORDER
 
 
 def is_started(job: types.ReplicatedJob, cohort: family.Cohort) -> bool:
@@ -63,7 +57,7 @@ def waits(jobset: types.JobSet, cohort: family.Cohort, begun: Container[str]) ->
                 text = _missing(dependency, {other.name: other for other in before}, cohort)
                 if text:
                     yield job.name, text
-        elif in_order(jobset) and place and not is_started(before[-1], cohort):
+        elif stages.in_order(jobset) and place and not is_started(before[-1], cohort):
             yield job.name, f'waits its turn after {before[-1].name} ({_ready(before[-1], cohort)})'
             # All later ones wait for this one, which says nothing new.
             return
@@ -98,6 +92,6 @@ def open_positions(jobset: types.JobSet, cohort: family.Cohort) -> frozenset[int
     for position, job in enumerate(replicated_jobs):
         if may_start(job, replicated_jobs[:position], cohort):
             found.add(position)
-            if in_order(jobset) and not is_started(job, cohort):
+            if stages.in_order(jobset) and not is_started(job, cohort):
                 break
     return frozenset(found)

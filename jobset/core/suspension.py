@@ -4,7 +4,7 @@ Source: JobSet API, ``spec.suspend``. On purpose unlike the Go controller: what 
 stopped, not broken. It is not counted and fails nothing; the Job is deleted when the set resumes, and made anew.
 """
 
-from jobset.api import jobs, types
+from jobset.api import jobs, stages, types
 from jobset.core import conditions, family, plan, startup, status
 
 
@@ -59,7 +59,7 @@ def resume(draft: status.Draft, jobset: types.JobSet, cohort: family.Cohort) -> 
             continue
         held = _suspended(job, cohort)
         # A Job without parallelism counts as started even before it is.
-        if startup.in_order(jobset) and not startup.is_started(job, cohort):
+        if stages.in_order(jobset) and not startup.is_started(job, cohort):
             draft.set(conditions.IN_ORDER_IN_PROGRESS)
             return (*resumed, *held)
         resumed.extend(held)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from jobset.api import stages
 from jobset.core import family, startup
 from tests.core import build
 
@@ -75,4 +76,4 @@ def test_is_started(tally: family.Tally, started: bool) -> None:
     ],
 )
 def test_in_order(policy: build.Manifest | None, in_order: bool) -> None:
-    assert startup.in_order(build.jobset(startupPolicy=policy)) is in_order
+    assert stages.in_order(build.jobset(startupPolicy=policy)) is in_order
