@@ -1,7 +1,8 @@
 """What we offer beyond upstream's API: annotations under ``jobset.x-k8s.io/``, which the Go controller merely stores.
 
-Each is one row of a table; whoever reads one takes its key and its parser from here. Admission refuses an unknown
-key under the prefix, which is most often a misspelt one, and a value that its parser does not take.
+Each is one row of a table; whoever reads one takes its key and its parser from here, or, where the embedded scheduler
+does, from :mod:`jobset.api.schedulingextras`. Admission refuses an unknown key under the prefix, which is most often a
+misspelt one, and a value that its parser does not take.
 """
 
 from collections.abc import Callable, Mapping
@@ -168,6 +169,3 @@ ON_JOBSET: Final[tuple[Extra[object], ...]] = (
     GANG_CLAIMS,
 )
 """Those of a JobSet's own metadata."""
-
-ON_REPLICATED_JOB: Final[tuple[Extra[object], ...]] = ()
-"""Those of the metadata of a replicated job's Job template; there they hold for this replicated job."""

@@ -60,6 +60,7 @@ FREE: Final = -1
 _ANY: Final = 'any'
 _LONGEST: Final = datetime.timedelta(days=36_500)
 _EXIT: Final = re.compile(r'exit-(?:[1-9][0-9]{0,2})', re.ASCII)
+_INTEGER: Final = re.compile(r'-?[0-9]{1,10}', re.ASCII)
 _NUMBER: Final = re.compile(r'0|[1-9][0-9]{0,8}', re.ASCII)
 _NAME: Final = re.compile(r'[a-z0-9](?:[-a-z0-9]*[a-z0-9])?', re.ASCII)
 _FINALIZER: Final = re.compile(r'[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?', re.ASCII)
@@ -121,6 +122,24 @@ def number(text: str, *, most: int) -> int:
     if not _NUMBER.fullmatch(text) or not 1 <= int(text) <= most:
         raise ExtraError(f'{text!r} is no number from 1 to {most}')
     return int(text)
+
+
+def integer(text: str) -> int:
+    """A whole number of 32 bits."""
+    if not _INTEGER.fullmatch(text) or not -(2**31) <= int(text) < 2**31:
+        raise ExtraError(f'{text!r} is no whole number of 32 bits; write digits, after a minus perhaps')
+    return int(text)
+
+
+def moment(text: str) -> datetime.datetime:
+    """A point in time by RFC 3339."""
+    try:
+        found = datetime.datetime.fromisoformat(text) if 'T' in text else None
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise ExtraError(f'{text!r} is no time; write one such as 2026-01-31T12:00:00Z')
+    return found
 
 
 def one_of(values: type[E]) -> Callable[[str], E]:
@@ -216,6 +235,13 @@ def label_key(text: str) -> str:
 _LABEL_NAME: Final = re.compile('[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?', re.ASCII)
 _LABEL_PREFIX: Final = re.compile(r'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*', re.ASCII)
 _PREFIX_MOST: Final = 253
+
+
+def name(text: str) -> str:
+    """The name of a replicated job."""
+    if not _NAME.fullmatch(text):
+        raise ExtraError(f'{text!r} is no name of a replicated job')
+    return text
 
 
 def names(text: str) -> tuple[str, ...]:

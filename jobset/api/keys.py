@@ -46,8 +46,21 @@ COMPLETION_INDEX: Final = 'batch.kubernetes.io/job-completion-index'
 JOB_NAME: Final = 'batch.kubernetes.io/job-name'
 """Kubernetes' own: the label of a pod with the name of its Job."""
 
-KUEUE_QUEUE: Final = 'kueue.x-k8s.io/queue-name'
+KUEUE: Final = 'kueue.x-k8s.io'
+"""The prefix of Kueue's own keys. These annotations of a pod template say where the pods go."""
+KUEUE_REQUIRED_TOPOLOGY: Final = f'{KUEUE}/podset-required-topology'
+KUEUE_PREFERRED_TOPOLOGY: Final = f'{KUEUE}/podset-preferred-topology'
+KUEUE_UNCONSTRAINED_TOPOLOGY: Final = f'{KUEUE}/podset-unconstrained-topology'
+KUEUE_SLICE_TOPOLOGY: Final = f'{KUEUE}/podset-slice-required-topology'
+KUEUE_SLICE_SIZE: Final = f'{KUEUE}/podset-slice-size'
+KUEUE_SLICES: Final = f'{KUEUE}/podset-slice-required-topology-constraints'
+KUEUE_GROUP: Final = f'{KUEUE}/podset-group-name'
+
+KUEUE_QUEUE: Final = f'{KUEUE}/queue-name'
 """Kueue's own: the label of a JobSet with the queue that it waits in while it is suspended."""
+
+PRIORITY_CLASS: Final = f'{GROUP}/priority-class'
+"""The label of a JobSet with its class of priority, one of those that hold for all clusters."""
 
 KEPT_OF: Final = f'{GROUP}/kept-of'
 """The label of a failed pod that was kept: the JobSet whose attempt it was in."""

@@ -97,6 +97,12 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     scheduling: dict[str, object] | None = None
     template: PodTemplate = msgspec.field(default_factory=PodTemplate)
 
+    @property
+    def pods(self) -> int:
+        """How many pods a Job has at the same time, as long as none of them has ended."""
+        parallelism = 1 if self.parallelism is None else self.parallelism
+        return parallelism if self.completions is None else min(parallelism, self.completions)
+
 
 class JobTemplate(msgspec.Struct, frozen=True, kw_only=True, rename='camel'):
     """The template of a child Job."""

@@ -90,6 +90,11 @@ class ReplicatedJob(msgspec.Struct, frozen=True, kw_only=True, rename='camel', o
         """The number of Jobs wanted; one where the schema's default is missing."""
         return 1 if self.replicas is None else self.replicas
 
+    @property
+    def pods(self) -> int:
+        """How many pods all its Jobs have at the same time, as long as none of them has ended."""
+        return self.count * self.job.spec.pods
+
     @functools.cached_property
     def job(self) -> templates.JobTemplate:
         """What policies read of the Job template."""

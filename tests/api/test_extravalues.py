@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobset.api import extras, extravalues, features, validation
+from jobset.api import extras, extravalues, features, schedulingextras, validation
 from jobset.api.extravalues import FREE, Budgets, Cause, ExtraError, Pause, Trigger
 from tests.api import build
 from tests.api.build import DEFAULTS, obj, replicated
@@ -14,31 +14,38 @@ from tests.api.build import DEFAULTS, obj, replicated
 MISSPELT = 'jobset.x-k8s.io/restart-budget is no annotation of jobset; did you mean jobset.x-k8s.io/restart-budgets?'
 
 
+ALL = (
+    *extras.ON_JOBSET,
+    *schedulingextras.ON_JOBSET,
+    *schedulingextras.ON_JOB_TEMPLATE,
+    *schedulingextras.ON_POD_TEMPLATE,
+)
 DOCS = pathlib.Path(__file__).parents[2] / 'docs'
+PAGES = ('restarts.md', 'gangs.md', 'scheduling-jobs.md')
 
 
 def key(name: str) -> str:
     return extras.PREFIX + name
 
 
-@pytest.mark.parametrize('extra', extras.ON_JOBSET, ids=lambda extra: extra.key)
+@pytest.mark.parametrize('extra', [*ALL, *schedulingextras.OF_KUEUE], ids=lambda extra: extra.key)
 def test_every_example_is_taken(extra: extras.Extra[object]) -> None:
     extra.parse(extra.example)
 
 
 def test_every_annotation_is_documented_with_its_example() -> None:
-    pages = [(DOCS / name).read_text().split('\n## ')[0] for name in ('restarts.md', 'gangs.md')]
+    pages = [(DOCS / name).read_text().split('\n## ')[0] for name in PAGES]
     rows: dict[str, str] = {}
     for page in pages:
         for row in page.splitlines():
             if row.startswith('| `'):
                 rows.setdefault(row.split('`')[1], row)
-    for extra in extras.ON_JOBSET:
+    for extra in ALL:
         assert rows[extra.key.removeprefix(extras.PREFIX)].endswith(f'| `{extra.example}` |')
 
 
 def test_keys_are_of_our_prefix_and_differ() -> None:
-    keys = [extra.key for extra in extras.ON_JOBSET]
+    keys = [extra.key for extra in ALL]
     assert all(each.startswith(extras.PREFIX) for each in keys)
     assert len(set(keys)) == len(keys)
 

@@ -15,10 +15,10 @@ Needs = dict[str, str]
 
 def jobset(needs: dict[str, Needs], **spec: Any) -> Any:
     """``needs`` by name of the replicated job: those that must be Ready or Complete."""
-    jobs = [
-        build.replicated(name, **({'dependsOn': [{'name': on, 'status': how} for on, how in of.items()]} if of else {}))
-        for name, of in needs.items()
-    ]
+    jobs = []
+    for name, of in needs.items():
+        wanted = [{'name': on, 'status': how} for on, how in of.items()]
+        jobs.append(build.replicated(name, dependsOn=wanted) if wanted else build.replicated(name))
     return build.typed(build.obj(jobs, **spec))
 
 
@@ -32,7 +32,7 @@ def jobset(needs: dict[str, Needs], **spec: Any) -> Any:
         pytest.param(
             {'a': {}, 'b': {'a': 'Complete'}, 'c': {}},
             ((0, 2), (1, 2)),
-            id='who waits for nobody is there all the time',
+            id='who waits for nobody is always there',
         ),
         pytest.param(
             {'a': {}, 'b': {'a': 'Complete'}, 'c': {'b': 'Ready'}}, ((0,), (1, 2)), id='what ended before, stays ended'

@@ -5,7 +5,8 @@ The rules, their order and their texts are those of the Go controller. Ours beyo
 * a failure-message pattern that is not RE2, or is too large for us, is refused
   (:mod:`jobset.api.validation.failures`): it could never match;
 * a replicated job that depends on itself is refused (:mod:`jobset.api.validation.jobs`): it could never start;
-* annotations under our own prefix must be known and readable (:mod:`jobset.api.validation.extras`);
+* annotations under our own prefix must be known and readable (:mod:`jobset.api.validation.extras`), and what they say
+  of places must be possible (:mod:`jobset.api.validation.topologies`);
 * gangs must be such that they can get their nodes (:mod:`jobset.api.validation.scheduling`).
 
 The schema judges first, so these functions see objects that fit it. DELETE is never judged.

@@ -1,25 +1,29 @@
-"""Whether the annotations under our own prefix are known, and their values readable."""
+"""Whether the annotations under our own prefix are known, their values readable, and all of them fit each other."""
 
 import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jobset.api import extras, types
+from jobset.api import extras, schedulingextras, types
 from jobset.api.extravalues import Trigger
-from jobset.api.validation import fields
+from jobset.api.validation import fields, topologies
 
 
 def check(jobset: types.JobSet, known_before: types.JobSet | None = None) -> list[fields.FieldError]:
-    """The mistakes in annotations of the set and of its Job templates; what was admitted once is not judged again."""
-    found = _judge('metadata.annotations', jobset.metadata.annotations, _own(known_before), extras.ON_JOBSET)
+    """The mistakes in annotations of the set and of its templates; what was admitted once is not judged again."""
+    of_jobset = (*extras.ON_JOBSET, *schedulingextras.ON_JOBSET)
+    found = _judge('metadata.annotations', jobset.metadata.annotations, _own(known_before), of_jobset)
     found = found or _together(jobset, _own(known_before))
-    before = {job.name: job for job in known_before.spec.replicated_jobs} if known_before is not None else {}
+    before = {job.name: job.job for job in known_before.spec.replicated_jobs} if known_before is not None else {}
     for i, replicated in enumerate(jobset.spec.replicated_jobs):
-        path = f'spec.replicatedJobs[{i}].template.metadata.annotations'
-        earlier = before.get(replicated.name)
-        admitted = None if earlier is None else earlier.job.metadata.annotations
-        found += _judge(path, replicated.job.metadata.annotations, admitted, extras.ON_REPLICATED_JOB)
-    return found
+        path, job, earlier = f'spec.replicatedJobs[{i}].template', replicated.job, before.get(replicated.name)
+        for where, given, admitted, known in (
+            ('', job, earlier, schedulingextras.ON_JOB_TEMPLATE),
+            ('.spec.template', job.spec.template, earlier and earlier.spec.template, schedulingextras.ON_POD_TEMPLATE),
+        ):
+            was = None if admitted is None else admitted.metadata.annotations
+            found += _judge(f'{path}{where}.metadata.annotations', given.metadata.annotations, was, known)
+    return found or topologies.check(jobset, known_before)
 
 
 def _together(jobset: types.JobSet, admitted: Mapping[str, str] | None) -> list[fields.FieldError]:
