@@ -64,7 +64,7 @@ def jobset(*jobs: Any) -> types.JobSet:
         pytest.param({'required_topology': 'a b'}, Wish(), id='unreadable'),
     ],
 )
-def test_wishes(asked: dict[str, str], wanted: Wish) -> None:
+def test_wishes(asked: dict[str, Any], wanted: Wish) -> None:
     assert topologies.wish(jobset(job(**asked)).spec.replicated_jobs[0]) == wanted
 
 
