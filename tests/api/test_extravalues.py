@@ -214,3 +214,27 @@ def test_what_contradicts_the_way_of_restarting_is_refused() -> None:
         )
     ]
     assert problems('FailureTarget') == []
+
+
+@pytest.mark.parametrize(
+    ('text', 'value'), [('0', 0), ('-7', -7), ('2147483647', 2**31 - 1), ('-2147483648', -(2**31))]
+)
+def test_integers(text: str, value: int) -> None:
+    assert extravalues.integer(text) == value
+
+
+@pytest.mark.parametrize('text', ['', '+1', '1.0', 'x', '2147483648', '-2147483649', '99999999999', '٣'])
+def test_integers_that_are_none(text: str) -> None:
+    with pytest.raises(ExtraError, match='is no whole number of 32 bits; write digits'):
+        extravalues.integer(text)
+
+
+def test_moments() -> None:
+    noon = datetime.datetime(2026, 1, 31, 12, tzinfo=datetime.UTC)
+    assert extravalues.moment('2026-01-31T12:00:00Z') == extravalues.moment('2026-01-31T14:00:00.0+02:00') == noon
+
+
+@pytest.mark.parametrize('text', ['', 'now', '2026-01-31', '2026-01-31T12:00:00', '2026-13-31T12:00:00Z', '1769860800'])
+def test_moments_that_are_none(text: str) -> None:
+    with pytest.raises(ExtraError, match='is no time; write one such as 2026-01-31T12:00:00Z'):
+        extravalues.moment(text)

@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from jobset.api import types
+from jobset.api import schedulingextras, types
 from jobset.scheduler import gangs, model, workloads
 from jobset.scheduler.priorities import Priority, Source
 from tests.api import build
@@ -103,3 +105,49 @@ def test_what_is_no_template_is_told(template: Any, told: str) -> None:
     (problem,) = of(sick)
     assert problem.path == 'spec.replicatedJobs[1].template'
     assert problem.rule == f'{told}; write it as Kubernetes has the template of a Job'
+
+
+ON_PODS = (*schedulingextras.ON_POD_TEMPLATE, *schedulingextras.OF_KUEUE, schedulingextras.KUEUE_GROUP)
+VALUES = st.sampled_from(
+    ['', 'true', '3', '0', '-1', 'rack', 'rack=2', 'rack=4,host=2', 'a', 'b', '10m', '{}', '[{}]', '[', '2026-01-01']
+)
+
+
+@st.composite
+def replicated(draw: st.DrawFn, name: str, earlier: list[str]) -> Any:
+    """Anything that the schema lets through, and a little more."""
+    annotations = {extra.key: value for extra in ON_PODS if (value := draw(st.none() | VALUES)) is not None}
+    made = job(
+        name,
+        draw(st.none() | st.integers(-1, 6)),
+        completions=draw(st.none() | st.integers(-1, 6)),
+        replicas=draw(st.integers(0, 4)),
+        cpu=draw(st.sampled_from(['1', '', '-1', '1e999', '9E'])),
+        least=draw(st.none() | st.integers(-1, 30)),
+    )
+    made['template']['spec']['template']['metadata']['annotations'] = annotations
+    needs = draw(st.dictionaries(st.sampled_from([*earlier, 'z']), st.sampled_from(['Ready', 'Complete', '?'])))
+    made['dependsOn'] = [{'name': on, 'status': how} for on, how in needs.items()]
+    return made
+
+
+@given(data=st.data())
+@settings(max_examples=150, deadline=None)
+def test_whatever_is_stored_becomes_a_workload_or_problems(data: st.DataObject) -> None:
+    names = ['a', 'b', 'c'][: data.draw(st.integers(0, 3))]
+    jobs = [data.draw(replicated(name, names[:place])) for place, name in enumerate(names)]
+    asks = {extra.key: data.draw(VALUES) for extra in data.draw(st.sets(st.sampled_from(schedulingextras.ON_JOBSET)))}
+    succeeded = data.draw(st.dictionaries(st.sampled_from(['a', 'b', 'z']), st.integers(-1, 5)))
+    made = jobset(*jobs, succeeded=succeeded)
+    made.metadata.annotations.update(asks)
+    found = of(made)
+    if isinstance(found, tuple):
+        assert found
+        assert all(problem.path and problem.rule for problem in found)
+        return
+    for stage in found.stages:
+        for each in stage:
+            assert each.request.count > 0
+            assert each.request.count % each.request.slice_size == 0
+            assert each.least is None or 0 < each.least < each.request.count
+    assert {each.request.name for each in found.pod_sets} <= set(names)
