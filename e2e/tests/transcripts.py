@@ -77,6 +77,8 @@ _VARYING: Final = (
     (re.compile(r'(?<=Image ID:)( +)\S+'), r'\1<image>'),
     # Nothing is pulled and prepared where no images are run.
     (re.compile(r'^ +Normal +(Pulling|Pulled|Created) .*kubelet .*\n?', re.MULTILINE), ''),
+    # A controller of the real server that looks over addresses now and then, and may see one that is being given out.
+    (re.compile(r'^ +Warning +ClusterIPNotAllocated .*ipallocator-repair-controller .*\n?', re.MULTILINE), ''),
     (re.compile(r'<invalid>|\b(\d+d)?(\d+h)?(\d+m)?\d+m?s\b'), '<age>'),
     (re.compile(r'(?<=-)[bcdfghjklmnpqrstvwxz2456789]{5}\b'), '<random>'),
     (re.compile(r'/tmp/(LIVE|MERGED)-\d+'), r'/tmp/\1'),
@@ -94,4 +96,6 @@ def plain(text: str) -> str:
     if _EVENTS in lines:
         begin = lines.index(_EVENTS) + 1
         lines[begin:] = sorted(lines[begin:])
+        if begin == len(lines):
+            lines[begin - 3 :] = ['Events: <none>']
     return '\n'.join(lines)
