@@ -5,7 +5,7 @@ thousandths of what its parent could lend, by its weight; whoever has least is n
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -30,13 +30,9 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     submitted: float = 0
 
 
-class Standing(msgspec.Struct, frozen=True, order=True):
-    """How far back a node stands with a candidate in it; the lesser is first."""
-
-    borrows: bool
-    """Anything of what the candidate asks for."""
-    share: float
-    """With what it was lately."""
+Rank = tuple[bool, float, int, float, str, str]
+"""Of a candidate in one node: whether that would borrow anything that is asked for, and its share, with what it was
+lately; then priority, time and names. The least is first."""
 
 
 def borrowed(node: Node, more: Mapping[Cell, int] | None = None) -> Amounts:
@@ -76,13 +72,16 @@ class Tournament:
     def __init__(self, quotas: Quotas, loads: Loads | None = None) -> None:
         self._quotas = quotas
         self._loads = loads or {}
-        self._candidates: dict[str, Candidate] = {}
-        self._known: dict[str, tuple[tuple[int, ...], tuple[Standing, ...]]] = {}
+        self._entries: dict[Node, dict[str, _Entry]] = {}
+        """By root and queue."""
+        self._winners: dict[Node, tuple[int, _Entry]] = {}
+        """By root, and when that was found."""
 
     def enter(self, candidate: Candidate) -> None:
         """Let the head of a queue take part, in place of the one before."""
-        self._candidates[candidate.queue] = candidate
-        self._known.pop(candidate.queue, None)
+        path = self._quotas.path(candidate.queue)
+        self._entries.setdefault(path[-1], {})[candidate.queue] = _Entry(candidate, path[:-1], self._loads)
+        self._winners.pop(path[-1], None)
 
     def next_queue(self) -> Candidate | None:
         """Who is next, and takes part no longer; None when there is nobody.
@@ -90,36 +89,57 @@ class Tournament:
         In each cohort it is the best of its queues and cohorts: who borrows nothing of what is asked for, then who has
         the least share with it, then by priority and time. Those who share no cohort go by priority and time.
         """
-        by_depth: dict[int, dict[Node, Candidate]] = {0: {}}
-        for name, candidate in self._candidates.items():
-            path = self._quotas.path(name)
-            by_depth.setdefault(len(path) - 1, {})[path[0]] = candidate
-        for depth in range(max(by_depth), 0, -1):
-            above = by_depth.setdefault(depth - 1, {})
-            for candidate in by_depth[depth].values():
-                parent = self._quotas.path(candidate.queue)[-depth]
-                best = above.get(parent, candidate)
-                above[parent] = min(best, candidate, key=lambda each: (self._standings(each)[-depth], _turn(each)))
-        found = min(by_depth[0].values(), key=_turn, default=None)
-        if found is not None:
-            del self._candidates[found.queue]
-        return found
+        winners = [(self._winner(root, entries), root) for root, entries in self._entries.items()]
+        found, root = min(winners, key=lambda each: each[0].turn, default=(None, None))
+        if found is None or root is None:
+            return None
+        del self._winners[root]
+        del self._entries[root][found.candidate.queue]
+        if not self._entries[root]:
+            del self._entries[root]
+        return found.candidate
 
-    def _standings(self, candidate: Candidate) -> tuple[Standing, ...]:
-        """Of each node from its queue to below the root. They are computed again only when anything changed there."""
-        path = self._quotas.path(candidate.queue)[:-1]
-        marks = tuple(node.changes for node in path)
-        known = self._known.get(candidate.queue)
-        if known is None or known[0] != marks:
-            known = self._known[candidate.queue] = marks, tuple(self._measured(path, candidate.usage))
+    def _winner(self, root: Node, entries: Mapping[str, '_Entry']) -> '_Entry':
+        known = self._winners.get(root)
+        if known is None or known[0] != root.changes:
+            known = self._winners[root] = root.changes, _best(entries.values())
         return known[1]
 
-    def _measured(self, path: tuple[Node, ...], more: Usage) -> Iterator[Standing]:
-        for node in path:
+
+class _Entry:
+    """A candidate, and how it stands in each node from its queue to below the root."""
+
+    def __init__(self, candidate: Candidate, path: Sequence[Node], loads: Loads) -> None:
+        self.candidate, self.path, self._loads = candidate, path, loads
+        self.turn = (-candidate.priority, candidate.submitted, candidate.queue, candidate.key)
+        self._marks: list[int] = []
+        self._ranks: list[Rank] = []
+
+    def ranks(self) -> list[Rank]:
+        """From its queue up. They are computed again only when anything changed there."""
+        marks = [node.changes for node in self.path]
+        if marks != self._marks:
+            self._marks, self._ranks = marks, list(self._measured())
+        return self._ranks
+
+    def _measured(self) -> Iterator[Rank]:
+        more = self.candidate.usage
+        for node in self.path:
             borrows = any(node.borrowed(cell, amount) for cell, amount in more.items() if amount)
-            yield Standing(borrows, share(node, more) + self._loads.get(node.key, 0))
+            yield borrows, share(node, more) + self._loads.get(node.key, 0), *self.turn
             more = {cell: node.bubbled(cell, amount) for cell, amount in more.items()}
 
 
-def _turn(candidate: Candidate) -> tuple[int, float, str, str]:
-    return -candidate.priority, candidate.submitted, candidate.queue, candidate.key
+def _best(entries: Iterable[_Entry]) -> _Entry:
+    """The winner of one tree: from the deepest cohorts up, that of each cohort meets those beside it."""
+    by_depth: dict[int, list[tuple[_Entry, list[Rank]]]] = {}
+    for entry in entries:
+        by_depth.setdefault(len(entry.path), []).append((entry, entry.ranks()))
+    for depth in range(max(by_depth), 0, -1):
+        winners: dict[Node | None, tuple[_Entry, list[Rank]]] = {}
+        for entry, ranks in by_depth[depth]:
+            parent = entry.path[-depth].parent
+            if parent not in winners or ranks[-depth] < winners[parent][1][-depth]:
+                winners[parent] = entry, ranks
+        by_depth.setdefault(depth - 1, []).extend(winners.values())
+    return by_depth[0][0][0]

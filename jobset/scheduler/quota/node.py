@@ -33,7 +33,7 @@ class Node:
         self.usage: Usage = {}
         """What is used of :attr:`subtree`, and what is borrowed on top."""
         self.changes = 0
-        """Grows whenever its usage changes."""
+        """Grows whenever its usage changes; that of a root also when any below it does."""
 
     @cached_property
     def path(self) -> tuple['Node', ...]:
@@ -78,6 +78,7 @@ class Node:
         """Count ``amount`` more as used, here and above."""
         for node in self.path:
             if not amount:
+                self.path[-1].changes += 1
                 return
             bubbled = node.bubbled(cell, amount)
             node.usage[cell] = node.usage.get(cell, 0) + amount

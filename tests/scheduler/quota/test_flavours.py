@@ -93,10 +93,15 @@ def test_E_12_all_pod_sets_or_none() -> None:
     ('preemption', 'oracle', 'flavour', 'mode', 'search'),
     [
         pytest.param(
-            {}, 'preempt', 'spot', Mode.FIT, 'reserved PREEMPT, spot FIT', id='rather another flavour than evict'
+            Preemption(),
+            'preempt',
+            'spot',
+            Mode.FIT,
+            'reserved PREEMPT, spot FIT',
+            id='rather another flavour than evict',
         ),
         pytest.param(
-            {'prefers_preemption': True},
+            Preemption(prefers_preemption=True),
             'preempt',
             'reserved',
             Mode.PREEMPT,
@@ -104,10 +109,15 @@ def test_E_12_all_pod_sets_or_none() -> None:
             id='rather evict than another flavour',
         ),
         pytest.param(
-            {'prefers_preemption': True}, 'never', 'spot', Mode.FIT, 'reserved WAIT, spot FIT', id='nobody to evict'
+            Preemption(prefers_preemption=True),
+            'never',
+            'spot',
+            Mode.FIT,
+            'reserved WAIT, spot FIT',
+            id='nobody to evict',
         ),
         pytest.param(
-            {'prefers_preemption': True, 'prefers_next_flavour_to_borrowing': True},
+            Preemption(prefers_preemption=True, prefers_next_flavour_to_borrowing=True),
             'reclaim and borrow',
             'spot',
             Mode.FIT,
@@ -116,15 +126,13 @@ def test_E_12_all_pod_sets_or_none() -> None:
         ),
     ],
 )
-def test_E_12_evict_or_next_flavour(
-    preemption: dict[str, bool], oracle: str, flavour: str, mode: Mode, search: str
-) -> None:
+def test_E_12_evict_or_next_flavour(preemption: Preemption, oracle: str, flavour: str, mode: Mode, search: str) -> None:
     prospects = {
         'preempt': always(Mode.PREEMPT),
         'reclaim and borrow': always(Mode.RECLAIM, 1),
         'never': None,
     }
-    queue = build.queue('a', OTHER, 'c', preemption=Preemption(**preemption))
+    queue = build.queue('a', OTHER, 'c', preemption=preemption)
     quotas = Quotas([queue])
     quotas.take('a', {RESERVED: 6})
 
@@ -160,20 +168,20 @@ def test_E_12_borrow_or_next_flavour(*, prefers_next: bool, asks: int, flavour: 
 @pytest.mark.parametrize(
     ('asks', 'preemption', 'fair_sharing', 'mode'),
     [
-        pytest.param(6, {}, False, Mode.RECLAIM, id='within the nominal amount'),
-        pytest.param(7, {}, False, Mode.RECLAIM, id='within that of a part of the tree'),
-        pytest.param(12, {}, False, Mode.WAIT, id='only the whole tree has so much'),
-        pytest.param(12, {'borrows': True}, False, Mode.RECLAIM, id='may evict to borrow'),
-        pytest.param(12, {}, True, Mode.RECLAIM, id='may evict for its fair share'),
-        pytest.param(12, {'reclaim': Reclaim.NEVER}, True, Mode.WAIT, id='fair share, but may never reclaim'),
-        pytest.param(17, {'borrows': True}, True, Mode.TOO_MUCH, id='more than there is'),
+        pytest.param(6, Preemption(), False, Mode.RECLAIM, id='within the nominal amount'),
+        pytest.param(7, Preemption(), False, Mode.RECLAIM, id='within that of a part of the tree'),
+        pytest.param(12, Preemption(), False, Mode.WAIT, id='only the whole tree has so much'),
+        pytest.param(12, Preemption(borrows=True), False, Mode.RECLAIM, id='may evict to borrow'),
+        pytest.param(12, Preemption(), True, Mode.RECLAIM, id='may evict for its fair share'),
+        pytest.param(12, Preemption(reclaim=Reclaim.NEVER), True, Mode.WAIT, id='fair share, but may never reclaim'),
+        pytest.param(17, Preemption(borrows=True), True, Mode.TOO_MUCH, id='more than there is'),
     ],
 )
 def test_E_12_when_others_are_asked_to_give_back(
-    asks: int, preemption: dict[str, bool], *, fair_sharing: bool, mode: Mode
+    asks: int, preemption: Preemption, *, fair_sharing: bool, mode: Mode
 ) -> None:
     """Queue a has 6 of its team's 9, and the team is one of two with 16 in all; the other one has 14 in use."""
-    queue = build.queue('a', {'spot': 6}, 'team', preemption=Preemption(**preemption))
+    queue = build.queue('a', {'spot': 6}, 'team', preemption=preemption)
     quotas = Quotas(
         [queue, build.queue('b', {'spot': 7}, 'all')], [build.cohort('team', {'spot': 3}, 'all'), build.cohort('all')]
     )
@@ -237,7 +245,7 @@ ANY = nodes.Toleration(operator='Exists')
 def test_flavours_that_do_not_suit(
     shape: dict[str, object], flavour: str, reason: str | None, *, of_leader: bool
 ) -> None:
-    plain = PodShape(amounts={'cpu': 1})
+    plain = PodShape(amounts={'cpu': 1}, tolerations=(ANY,))
     special = PodShape(amounts={'cpu': 1}, **shape)  # type: ignore[arg-type]
     request = Request(name='w', count=2, pod=plain if of_leader else special, leader=special if of_leader else None)
 
