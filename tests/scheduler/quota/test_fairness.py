@@ -4,6 +4,8 @@ import itertools
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from jobset.scheduler.model import Cell, Cohort, Queue, ResourceGroup, Usage
 from jobset.scheduler.quota import fairness, history
@@ -122,6 +124,37 @@ def test_E_12_borrowers_take_turns() -> None:
 
     assert ''.join(turns) == 'aabbcc' + 'cabc' * 3
     assert [quotas.path(each.name)[0].usage[CPU] for each in queues] == [5, 5, 8]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    homes=st.lists(st.sampled_from(['c', 'd', 'e', None]), min_size=1, max_size=6),
+    asks=st.lists(st.integers(0, 6), min_size=6, max_size=6),
+    takes=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6)), max_size=6),
+)
+def test_each_turn_is_as_if_it_were_the_first(
+    homes: list[str | None], asks: list[int], takes: list[tuple[int, int]]
+) -> None:
+    """What is remembered between turns makes no difference, whatever is taken meanwhile, by whomever."""
+    cohorts = [build.cohort('c', 3), build.cohort('d', build.quota(2, lend=1), 'c'), build.cohort('e', 2, 'd')]
+    names = [f'q{i}' for i in range(len(homes))]
+    quotas = Quotas([build.queue(name, 2, home) for name, home in zip(names, homes, strict=True)], cohorts)
+    left = {name: candidate(name, asks[i], submitted=asks[-1 - i]) for i, name in enumerate(names)}
+    tournament = Tournament(quotas)
+    for each in left.values():
+        tournament.enter(each)
+    for number, amount in [*takes, *[(0, 0)] * len(names)]:
+        quotas.take(names[number % len(names)], {CPU: amount})
+        afresh = Tournament(quotas)
+        for each in reversed(left.values()):
+            afresh.enter(each)
+
+        found = tournament.next_queue()
+
+        assert found == afresh.next_queue()
+        if found is not None:
+            del left[found.queue]
+    assert left == {}
 
 
 def test_E_12_who_had_much_lately_comes_later() -> None:
