@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from jobset.scheduler.topology import elastic, replacing, requests, single
+from jobset.scheduler.topology import bounds, elastic, replacing, requests, single
 from jobset.scheduler.topology.domains import Values
 from jobset.scheduler.topology.fitting import Fitting
 from jobset.scheduler.topology.requests import Request
@@ -41,6 +41,13 @@ class Placer:
             return found
         again = self._in_order(gang, biggest_first, settings, within)
         return again if isinstance(again, Placement) else found
+
+    def may_fit(self, gang: Sequence[Request]) -> bool:
+        """False only where :meth:`place` has no place for sure; see :mod:`bounds`."""
+        return all(
+            not requests.problems(request, self.tree.levels) and bounds.may_fit(self._fitting, request)
+            for request in gang
+        )
 
     def take(self, gang: Sequence[Request], placement: Placement) -> None:
         """Let the tree hold a placement of ``gang``."""

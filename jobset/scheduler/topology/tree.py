@@ -140,6 +140,16 @@ class Tree(Domains):
         """The opposite of :meth:`take`."""
         self._hold(pods, -self.vector(amounts))
 
+    def hold(self, slots: Ints, amounts: Ints) -> None:
+        """Let pods hold more in the slots of known nodes, or less where amounts are negative.
+
+        ``amounts`` has one column for each of ``slots``, which may repeat, and one row for each of :attr:`resources`.
+        """
+        for row, more in enumerate(amounts):
+            np.add.at(self._held[row], slots, more)
+            np.subtract.at(self.free[row], slots, more)
+        self.amount_changes.add(slots.tolist())
+
     def held(self, values: Values) -> dict[str, int]:
         """What pods hold on a leaf."""
         slot = self._slots.get(values)
