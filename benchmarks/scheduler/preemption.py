@@ -64,9 +64,7 @@ class Bench:
 
     def eligible(self) -> float:
         """Milliseconds to tell who may be evicted."""
-        return self._median(
-            lambda: candidates.eligible(self.runs, self.preemptor, NOW, policy=model.Preemption()).runs
-        )
+        return self._median(lambda: candidates.eligible(self.runs, self.preemptor, NOW, policy=model.Preemption()).runs)
 
     def search(self, question: str) -> float:
         """Milliseconds for the victims of a question."""

@@ -22,17 +22,17 @@ def preference(
     now: float,
     *,
     rank: Rank = by_priority,
-    surplus: Callable[[Sequence[Run]], float] = lambda victims: 0.0,
+    surplus: float = 0,
 ) -> Preference:
-    """By how many there are; then the highest rank, the sum of ranks, the seconds of work lost, what is freed in vain,
-    late starts before early ones, and names. The order of ``victims`` does not matter."""
+    """By how many there are; then the highest rank, the sum of ranks, the seconds of work lost, what is freed in vain
+    (``surplus``), late starts before early ones, and names. The order of ``victims`` does not matter."""
     ranks = [rank(run) for run in victims]
     return (
         len(victims),
         max(ranks, default=0),
         sum(ranks),
         math.fsum(run.lost_work(now) for run in victims),
-        surplus(victims),
+        surplus,
         tuple(sorted(-run.admitted for run in victims)),
         tuple(sorted(run.workload.key for run in victims)),
     )

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from jobset.scheduler import amounts
 from jobset.scheduler.model import Run
 from jobset.scheduler.preemption.trials import Trial
 
 
 def hopeless(candidates: Sequence[Run], trial: Trial) -> str:
     """Why it would not fit if all ``candidates`` were gone: what is missing in sum, or that it is too scattered."""
-    freed = amounts.total(trial.frees(run) for run in candidates)
+    freed = {name: sum(column) for name, column in trial.frees(candidates).items()}
     short = [
         f'{amount} {name} missing, and the {len(candidates)} that may be evicted hold {freed.get(name, 0)}'
         for name, amount in sorted(trial.missing().items())

@@ -11,13 +11,13 @@ without any one of them.
 
 import enum
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from jobset.scheduler.amounts import Amounts
 from jobset.scheduler.model import Run
 from jobset.scheduler.preemption.preferences import Preference, Rank, by_priority, preference
-from jobset.scheduler.preemption.trials import Names, Trial
+from jobset.scheduler.preemption.trials import Trial
+from jobset.scheduler.preemption.worlds import World
 
 EXACT_LIMIT: Final = 12
 """Candidates of which all sets are looked at: at most 4096."""
@@ -25,7 +25,10 @@ EXACT_LIMIT: Final = 12
 BUDGET: Final = 64
 """Questions asked to improve an answer that is known to do."""
 
-Order = Callable[[Sequence[Run]], Preference]
+Victims = Sequence[int]
+"""Positions of candidates, the cheapest first."""
+
+Order = Callable[[Victims], Preference]
 
 
 class Strategy(enum.StrEnum):
@@ -49,147 +52,73 @@ def fewest(
 
     ``rank`` is the priority of a run as a victim. ``trial`` is in the end as it was before.
     """
-    world = _World(trial)
     ordered = sorted(
         filter(trial.is_useful, candidates),
         key=lambda run: (rank(run), run.lost_work(now), -run.admitted, run.workload.key),
     )
-    surplus = _Surplus(world, ordered)
+    world = World(trial, ordered)
 
-    def order(victims: Sequence[Run]) -> Preference:
-        return preference(victims, now, rank=rank, surplus=surplus)
+    def order(victims: Victims) -> Preference:
+        return preference([ordered[i] for i in victims], now, rank=rank, surplus=world.surplus(victims))
 
+    everybody = range(len(ordered))
     try:
         if len(ordered) > EXACT_LIMIT:
-            found = _near(world, ordered, order, strategy, budget)
+            found = _near(world, everybody, order, strategy, budget)
         elif strategy is Strategy.FEWEST:
-            found = _best(world, ordered, order)
+            found = _best(world, everybody, order)
         else:
-            enough = _shortest(world, ordered)
+            enough = _shortest(world, everybody)
             found = enough and _needed(world, enough)
     finally:
-        world.go(())
-    return None if found is None else tuple(sorted(found, key=lambda run: run.workload.key))
+        world.close()
+    return None if found is None else tuple(sorted((ordered[i] for i in found), key=lambda run: run.workload.key))
 
 
-class _World:
-    """A trial that remembers who is gone. From one question to the next only the difference is changed."""
-
-    def __init__(self, trial: Trial) -> None:
-        self._trial = trial
-        self._gone: dict[str, Run] = {}
-        self._freed: dict[str, Amounts] = {}
-        self.missing: Final = trial.missing()
-        self.questions = 0
-
-    def frees(self, run: Run) -> Amounts:
-        """What the end of a run frees of anything."""
-        key = run.workload.key
-        if key not in self._freed:
-            self._freed[key] = self._trial.frees(run)
-        return self._freed[key]
-
-    def is_enough(self, victims: Collection[Run]) -> bool:
-        """Whether they hold what is missing in sum, wherever it is."""
-        return all(
-            sum(self.frees(run).get(name, 0) for run in victims) >= amount for name, amount in self.missing.items()
-        )
-
-    def place(self, victims: Collection[Run]) -> Names | None:
-        """The nodes that would be used without these; None where it does not fit."""
-        if not self.is_enough(victims):
-            return None
-        self.questions += 1
-        self.go(victims)
-        return self._trial.place() if self._trial.may_fit() else None
-
-    def fits(self, victims: Collection[Run]) -> bool:
-        """Whether it fits without these."""
-        return self.place(victims) is not None
-
-    def clears(self, run: Run) -> float:
-        """See :meth:`Trial.clears`."""
-        return self._trial.clears(run)
-
-    def go(self, victims: Collection[Run]) -> None:
-        """Just these are gone."""
-        gone = {run.workload.key: run for run in victims}
-        back = [run for key, run in self._gone.items() if key not in gone]
-        new = [run for key, run in gone.items() if key not in self._gone]
-        self._gone = gone
-        if back:
-            self._trial.restore(*back)
-        if new:
-            self._trial.remove(*new)
-
-
-class _Surplus:
-    """What a set of victims frees beyond what is missing, in parts of what all candidates hold, over resources."""
-
-    def __init__(self, world: _World, candidates: Sequence[Run]) -> None:
-        self._world, self._candidates = world, candidates
-        self._totals: Amounts = {}
-
-    def __call__(self, victims: Sequence[Run]) -> float:
-        if not self._totals:
-            self._totals = self._sums(self._candidates)
-        freed, missing = self._sums(victims), self._world.missing
-        beyond = {name: max(0, amount - missing.get(name, 0)) for name, amount in sorted(freed.items())}
-        return sum(amount / self._totals[name] for name, amount in beyond.items() if amount)
-
-    def _sums(self, runs: Sequence[Run]) -> Amounts:
-        found: Amounts = {}
-        for run in runs:
-            for name, amount in self._world.frees(run).items():
-                found[name] = found.get(name, 0) + amount
-        return found
-
-
-def _best(world: _World, ordered: Sequence[Run], order: Order) -> Sequence[Run] | None:
+def _best(world: World, everybody: Victims, order: Order) -> Victims | None:
     """The best of all sets."""
     if world.fits(()):
         return ()
-    if not world.fits(ordered):
+    if not world.fits(everybody):
         return None
     # Without whom all the others are not enough is in every set that is.
-    core = [run for run in ordered if not world.fits([other for other in ordered if other is not run])]
-    known = {run.workload.key for run in core}
-    rest = [run for run in ordered if run.workload.key not in known]
+    core = [i for i in everybody if not world.fits(_without(everybody, i))]
+    rest = [i for i in everybody if i not in core]
     for many in range(len(rest) + 1):
         sets = ((*core, *more) for more in itertools.combinations(rest, many))
         for victims in sorted(filter(world.is_enough, sets), key=order):
             if world.fits(victims):
                 return victims
-    return ordered
+    return everybody
 
 
-def _near(world: _World, ordered: Sequence[Run], order: Order, strategy: Strategy, budget: int) -> Sequence[Run] | None:
+def _near(world: World, everybody: Victims, order: Order, strategy: Strategy, budget: int) -> Victims | None:
     """A good set, where there are too many to look at all."""
-    first = _answer(world, ordered)
+    first = _answer(world, everybody)
     if not first or strategy is Strategy.LOWEST_PRIORITY_FIRST:
         return first
-    clearing = sorted(ordered, key=world.clears, reverse=True)
-    answers = [first]
-    if clearing != ordered:
-        answers.append(_answer(world, clearing) or first)
-    return _exchanged(world, min(answers, key=order), ordered, order, budget)
+    clearing = world.clearing()
+    second = _answer(world, clearing) if clearing != list(everybody) else None
+    best = min((each for each in (first, second) if each is not None), key=order)
+    return _exchanged(world, best, clearing, order, budget)
 
 
-def _answer(world: _World, ordered: Sequence[Run]) -> Sequence[Run] | None:
+def _answer(world: World, ordered: Victims) -> Victims | None:
     """The first few of ``ordered`` that are enough, without those that are not needed."""
     enough = _shortest(world, ordered)
     if not enough:
         return enough
     # On the nodes that would be used now, or else with as few others as possible: of those, quota may be wanted.
     used = world.place(enough) or frozenset()
-    away = [run for run in enough if used.isdisjoint(run.admission.holds)]
+    away = [i for i in enough if used.isdisjoint(world.runs[i].admission.holds)]
     if away:
-        there = [run for run in enough if not used.isdisjoint(run.admission.holds)]
+        gone = set(away)
+        there = [i for i in enough if i not in gone]
         enough = _shortest(world, [*there, *away], least=len(there)) or enough
-    return _needed(world, enough)
+    return _needed(world, sorted(enough))
 
 
-def _shortest(world: _World, ordered: Sequence[Run], *, least: int = 0) -> Sequence[Run] | None:
+def _shortest(world: World, ordered: Victims, *, least: int = 0) -> Victims | None:
     """The fewest of the first in order that are enough, but not fewer than ``least``; None where all are not."""
     short, enough, step = least - 1, least, 1
     while not world.fits(ordered[:enough]):
@@ -206,40 +135,28 @@ def _shortest(world: _World, ordered: Sequence[Run], *, least: int = 0) -> Seque
     return ordered[:enough]
 
 
-def _needed(world: _World, victims: Sequence[Run], *, goes: Run | None = None) -> Sequence[Run]:
-    """Those that have to go; the last in order are the first that may stay, and who ``goes`` the last."""
-    kept = list(victims)
-    for run in reversed([run for run in victims if run is not goes]):
-        fewer = [each for each in kept if each is not run]
+def _needed(world: World, victims: Victims, *, goes: int | None = None) -> Victims:
+    """Those that have to go. The dearest are the first that may stay; who ``goes`` is the last."""
+    kept: Victims = victims
+    for i in [*(i for i in reversed(victims) if i != goes), *(i for i in victims if i == goes)]:
+        fewer = _without(kept, i)
         if world.fits(fewer):
             kept = fewer
-    if goes is not None and world.fits([each for each in kept if each is not goes]):
-        kept.remove(goes)
     return kept
 
 
-def _exchanged(
-    world: _World, victims: Sequence[Run], candidates: Sequence[Run], order: Order, budget: int
-) -> Sequence[Run]:
+def _without(victims: Victims, one: int) -> Victims:
+    return [i for i in victims if i != one]
+
+
+def _exchanged(world: World, victims: Victims, clearing: Victims, order: Order, budget: int) -> Victims:
     """One other goes in place of several, or of a dearer one, where that is better."""
     last = world.questions + budget
-    positions = {run.workload.key: i for i, run in enumerate(candidates)}
-    dearest = max(positions[run.workload.key] for run in victims)
     # Those that could replace several come first, then those that are cheaper.
-    others = [] if _is_fewest(world, victims, candidates) else sorted(candidates, key=world.clears, reverse=True)
-    for other in [*others[: budget // 2], *candidates[:dearest]][:budget]:
-        if world.questions >= last:
+    several = () if world.is_fewest(len(victims)) else clearing[: budget // 2]
+    for other in [*several, *range(max(victims))][:budget]:
+        if world.questions + len(victims) > last:
             break
-        if all(other is not run for run in victims):
-            together = sorted([*victims, other], key=lambda run: positions[run.workload.key])
-            victims = min(victims, _needed(world, together, goes=other), key=order)
+        if other not in victims:
+            victims = min(victims, _needed(world, sorted([*victims, other]), goes=other), key=order)
     return victims
-
-
-def _is_fewest(world: _World, victims: Sequence[Run], candidates: Sequence[Run]) -> bool:
-    """Whether fewer cannot be enough, even of those that hold the most."""
-    fewer = len(victims) - 1
-    return fewer == 0 or any(
-        sum(sorted((world.frees(run).get(name, 0) for run in candidates), reverse=True)[:fewer]) < amount
-        for name, amount in world.missing.items()
-    )

@@ -17,6 +17,9 @@ from jobset.scheduler.topology.tree import PODS, Tree
 
 Names = frozenset[str]
 
+Columns = Mapping[str, Sequence[int]]
+"""By resource: an amount for each run."""
+
 
 class Trial(Protocol):
     """A world in which runs can be gone for a while. The more are gone, the more fits."""
@@ -36,14 +39,14 @@ class Trial(Protocol):
     def missing(self) -> Amounts:
         """What has to be freed at least, in sum; what is enough is left out."""
 
-    def frees(self, run: Run) -> Amounts:
-        """What the end of a run adds to what is free, in the terms of :meth:`missing`."""
+    def frees(self, runs: Sequence[Run]) -> Columns:
+        """What the end of each of these adds to what is free, in the terms of :meth:`missing`."""
 
     def is_useful(self, run: Run) -> bool:
         """Whether it holds anything of which something is wanted."""
 
-    def clears(self, run: Run) -> float:
-        """How much of what stands in the way goes with this run alone: added up over nodes, 1 for all of a node."""
+    def clears(self, runs: Sequence[Run]) -> Sequence[float]:
+        """How much of what stands in the way goes with each of these: added up over nodes, 1 for all of a node."""
 
 
 class NodeTrial:
@@ -66,9 +69,8 @@ class NodeTrial:
         self._index = {run.workload.key: i for i, run in enumerate(candidates)}
         self._parts = [_Holds(tree, candidates) for tree in trees]
         wanted = np.array([name in self._needs for name in self._tree.resources])
-        freed = self._parts[0].sums()
-        self._freed: list[list[int]] = freed.T.tolist()
-        self._useful = freed[wanted].any(axis=0)
+        self._freed = self._parts[0].sums()
+        self._useful: list[bool] = self._freed[wanted].any(axis=0).tolist()
         self._clears = self._parts[0].clears(wanted)
 
     @classmethod
@@ -99,18 +101,23 @@ class NodeTrial:
         lacking = {name: amount - by_name.get(name, 0) for name, amount in self._needs.items()}
         return {name: amount for name, amount in lacking.items() if amount > 0}
 
-    def frees(self, run: Run) -> Amounts:
-        return dict(zip(self._tree.resources, self._freed[self._index[run.workload.key]], strict=True))
+    def frees(self, runs: Sequence[Run]) -> Columns:
+        columns = self._freed[:, self._places(runs)].tolist()
+        return dict(zip(self._tree.resources, columns, strict=True))
 
     def is_useful(self, run: Run) -> bool:
-        return bool(self._useful[self._index[run.workload.key]])
+        return self._useful[self._index[run.workload.key]]
 
-    def clears(self, run: Run) -> float:
-        return float(self._clears[self._index[run.workload.key]])
+    def clears(self, runs: Sequence[Run]) -> Sequence[float]:
+        found: list[float] = self._clears[self._places(runs)].tolist()
+        return found
+
+    def _places(self, runs: Sequence[Run]) -> Ints:
+        return np.array([self._index[run.workload.key] for run in runs], np.int64)
 
     def _change(self, runs: Sequence[Run], sign: int) -> None:
         moved = np.zeros(len(self._index), np.bool_)
-        moved[[self._index[run.workload.key] for run in runs]] = True
+        moved[self._places(runs)] = True
         for part in self._parts:
             part.change(moved, sign)
 
@@ -122,9 +129,10 @@ class _Holds:
         self._tree, self._many = tree, len(candidates)
         kinds: dict[tuple[tuple[str, int], ...], int] = {}
         owners, slots, kind = [], [], []
+        slot_of = tree.slot_of_node
         for i, run in enumerate(candidates):
             for name, held in run.admission.holds.items():
-                slot = tree.slot_of_node(name)
+                slot = slot_of(name)
                 # Nothing is gained on a node that is not in question.
                 if slot is not None:
                     owners.append(i)
@@ -132,7 +140,7 @@ class _Holds:
                     kind.append(kinds.setdefault(tuple(held.items()), len(kinds)))
         self._owners, self._slots = np.array(owners, np.int64), np.array(slots, np.int64)
         vectors = [tree.vector({PODS: 0} | dict(held)) for held in kinds] or [tree.vector({PODS: 0})]
-        self._amounts: Ints = np.array(vectors, np.int64)[np.array(kind, np.int64)].T
+        self._amounts: Ints = np.array(vectors, np.int64)[np.array(kind, np.int64)].T.copy()
 
     def change(self, moved: npt.NDArray[np.bool_], sign: int) -> None:
         """Take, or give back, what those hold."""
@@ -190,15 +198,17 @@ class QuotaTrial:
     def missing(self) -> Amounts:
         return self._missing
 
-    def frees(self, run: Run) -> Amounts:
-        return {_name(cell): amount for cell, amount in run.admission.usage.items()}
+    def frees(self, runs: Sequence[Run]) -> Columns:
+        cells = {cell for run in runs for cell in run.admission.usage}
+        return {_name(cell): [run.admission.usage.get(cell, 0) for run in runs] for cell in cells}
 
     def is_useful(self, run: Run) -> bool:
         return any(amount and cell in self._needs for cell, amount in run.admission.usage.items())
 
-    def clears(self, run: Run) -> float:
-        freed = self.frees(run)
-        return max((min(1.0, freed.get(name, 0) / amount) for name, amount in self._missing.items()), default=0.0)
+    def clears(self, runs: Sequence[Run]) -> Sequence[float]:
+        freed, nothing = self.frees(runs), [0] * len(runs)
+        parts = [[min(1.0, one / most) for one in freed.get(name, nothing)] for name, most in self._missing.items()]
+        return [max(each) for each in zip(*parts, strict=True)] if parts else [0.0] * len(runs)
 
 
 class Joint:
@@ -230,14 +240,14 @@ class Joint:
     def missing(self) -> Amounts:
         return amounts.peak(part.missing() for part in self._parts)
 
-    def frees(self, run: Run) -> Amounts:
-        return amounts.peak(part.frees(run) for part in self._parts)
+    def frees(self, runs: Sequence[Run]) -> Columns:
+        return {name: column for part in self._parts for name, column in part.frees(runs).items()}
 
     def is_useful(self, run: Run) -> bool:
         return any(part.is_useful(run) for part in self._parts)
 
-    def clears(self, run: Run) -> float:
-        return sum(part.clears(run) for part in self._parts)
+    def clears(self, runs: Sequence[Run]) -> Sequence[float]:
+        return [sum(each) for each in zip(*(part.clears(runs) for part in self._parts), strict=True)]
 
 
 def needs_of(gang: Iterable[requests.Request]) -> Amounts:
