@@ -152,9 +152,12 @@ def _without(victims: Victims, one: int) -> Victims:
 def _exchanged(world: World, victims: Victims, clearing: Victims, order: Order, budget: int) -> Victims:
     """One other goes in place of several, or of a dearer one, where that is better."""
     last = world.questions + budget
-    # Those that could replace several come first, then those that are cheaper.
+    dearest = max(victims)
+    # Those that could replace several come first, then those that are cheaper, then those that may free less in vain.
     several = () if world.is_fewest(len(victims)) else clearing[: budget // 2]
-    for other in [*several, *range(max(victims))][:budget]:
+    after = range(dearest + 1, min(len(clearing), dearest + budget))
+    as_dear = itertools.takewhile(lambda i: order([i])[:4] == order([dearest])[:4], after)
+    for other in [*several, *range(dearest), *as_dear][:budget]:
         if world.questions + len(victims) > last:
             break
         if other not in victims:

@@ -71,7 +71,9 @@ class NodeTrial:
         wanted = np.array([name in self._needs for name in self._tree.resources])
         self._freed = self._parts[0].sums()
         self._useful: list[bool] = self._freed[wanted].any(axis=0).tolist()
-        self._clears = self._parts[0].clears(wanted)
+        # Pods are rarely what is short, and many small ones do not clear more than one that is big.
+        is_pods = np.array([name == PODS for name in self._tree.resources])
+        self._clears = self._parts[0].clears(wanted & ~is_pods)
 
     @classmethod
     def of_gang(

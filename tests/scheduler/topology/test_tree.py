@@ -1,5 +1,6 @@
 """The tree and its counts: which nodes count, and what pods may use them."""
 
+import numpy as np
 import pytest
 
 from jobset.scheduler.topology import domains, fitting, nodes, requests, tree
@@ -166,3 +167,20 @@ def test_pods_may_be_known_before_their_node() -> None:
     where.set_node(node('n1'))
 
     assert counts(where, requests.PodShape(amounts={'cpu': 1})) == {'n1': 3}
+
+
+def test_many_holds_at_once_are_those_one_by_one() -> None:
+    found = [node('n1'), node('n2')]
+    where, other = (tree.Tree.of(found, LEVELS, ('cpu', 'pods')) for _ in range(2))
+    mark = where.amount_changes.mark
+    slots = [where.slot_of_node(name) for name in ('n1', 'n2', 'n1')]
+
+    where.hold(np.array(slots), np.array([[2, 1, 3], [1, 1, 1]]))
+
+    other.take({('r1', 'n1'): 1, ('r1', 'n2'): 0}, {'cpu': 5, 'pods': 2})
+    other.take({('r1', 'n2'): 1}, {'cpu': 1})
+    assert (where.free == other.free).all()
+    assert where.held(('r1', 'n1')) == {'cpu': 5, 'pods': 2}
+    assert where.amount_changes.since(mark) == set(slots)
+    where.hold(np.array(slots), -np.array([[2, 1, 3], [1, 1, 1]]))
+    assert counts(where, requests.PodShape(amounts={'cpu': 1})) == {'n1': 5, 'n2': 5}
