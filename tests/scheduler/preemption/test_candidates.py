@@ -158,7 +158,7 @@ def test_other_queues(policy: Preemption, options: dict[str, object], others: li
         asked.append(queue)
         return queue == 'r'
 
-    told = refusals(*runs, policy=policy, may_reclaim_from=is_borrower, **options)
+    told = refusals(*runs, policy=policy, may_reclaim_from=is_borrower, **options)  # type: ignore[arg-type]
 
     keeps = policy.within_queue is WithinQueue.NEVER
     assert told == {
