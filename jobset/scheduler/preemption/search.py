@@ -1,9 +1,10 @@
 """The fewest that have to go so that something fits, and of as many the best by :mod:`preferences`.
 
 Up to :data:`EXACT_LIMIT` useful candidates the answer is the best there is. Of more, two first answers are made: the
-lowest priorities go until it fits, and those go who clear most of what stands in the way; in both, whoever holds
-nothing where the pods would go stays, and so does whoever turns out not to be needed. The better one is then improved
-by putting one in the place of several, or of a dearer one, for as long as the budget lasts.
+lowest priorities go until it fits, which keeps the highest of them as low as can be; and, unless sums say that these
+are the fewest, those go who clear most of what stands in the way. In both, whoever holds nothing where the pods would
+go stays, and so does whoever turns out not to be needed. The better one is then improved by putting one in the place of
+several, or of a dearer one, for as long as the budget lasts.
 
 All of this relies on that the more are gone, the more fits. What is returned has been tried: it fits, and it does not
 without any one of them.
@@ -22,7 +23,7 @@ from jobset.scheduler.preemption.worlds import World
 EXACT_LIMIT: Final = 12
 """Candidates of which all sets are looked at: at most 4096."""
 
-BUDGET: Final = 64
+BUDGET: Final = 48
 """Questions asked to improve an answer that is known to do."""
 
 Victims = Sequence[int]
@@ -98,8 +99,9 @@ def _near(world: World, everybody: Victims, order: Order, strategy: Strategy, bu
     if not first or strategy is Strategy.LOWEST_PRIORITY_FIRST:
         return first
     clearing = world.clearing()
-    second = _answer(world, clearing) if clearing != list(everybody) else None
-    best = min((each for each in (first, second) if each is not None), key=order)
+    best = first
+    if not world.is_fewest(len(first)):
+        best = min(first, _answer(world, clearing) or first, key=order)
     return _exchanged(world, best, clearing, order, budget)
 
 

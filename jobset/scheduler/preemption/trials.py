@@ -118,10 +118,9 @@ class NodeTrial:
         return np.array([self._index[run.workload.key] for run in runs], np.int64)
 
     def _change(self, runs: Sequence[Run], sign: int) -> None:
-        moved = np.zeros(len(self._index), np.bool_)
-        moved[self._places(runs)] = True
+        places = self._places(runs)
         for part in self._parts:
-            part.change(moved, sign)
+            part.change(places, sign)
 
 
 class _Holds:
@@ -129,24 +128,33 @@ class _Holds:
 
     def __init__(self, tree: Tree, candidates: Sequence[Run]) -> None:
         self._tree, self._many = tree, len(candidates)
-        kinds: dict[tuple[tuple[str, int], ...], int] = {}
+        kinds: dict[tuple[object, ...], int] = {}
+        vectors = []
         owners, slots, kind = [], [], []
         slot_of = tree.slot_of_node
         for i, run in enumerate(candidates):
             for name, held in run.admission.holds.items():
                 slot = slot_of(name)
                 # Nothing is gained on a node that is not in question.
-                if slot is not None:
-                    owners.append(i)
-                    slots.append(slot)
-                    kind.append(kinds.setdefault(tuple(held.items()), len(kinds)))
+                if slot is None:
+                    continue
+                equal = (*held, *held.values())
+                if equal not in kinds:
+                    kinds[equal] = len(kinds)
+                    vectors.append(tree.vector({PODS: 0} | held))
+                owners.append(i)
+                slots.append(slot)
+                kind.append(kinds[equal])
         self._owners, self._slots = np.array(owners, np.int64), np.array(slots, np.int64)
-        vectors = [tree.vector({PODS: 0} | dict(held)) for held in kinds] or [tree.vector({PODS: 0})]
-        self._amounts: Ints = np.array(vectors, np.int64)[np.array(kind, np.int64)].T.copy()
+        by_kind: Ints = np.array(vectors, np.int64).reshape(-1, len(tree.resources))
+        self._amounts: Ints = by_kind[np.array(kind, np.int64)].T.copy()
+        self._starts: Ints = np.searchsorted(self._owners, np.arange(self._many + 1))
 
-    def change(self, moved: npt.NDArray[np.bool_], sign: int) -> None:
+    def change(self, places: Ints, sign: int) -> None:
         """Take, or give back, what those hold."""
-        entries = np.flatnonzero(moved[self._owners])
+        first, many = self._starts[places], self._starts[places + 1] - self._starts[places]
+        # The entries of one run stand side by side: count on from the first of each.
+        entries = np.repeat(first - (many.cumsum() - many), many) + np.arange(many.sum())
         self._tree.hold(self._slots[entries], sign * self._amounts[:, entries])
 
     def sums(self) -> Ints:

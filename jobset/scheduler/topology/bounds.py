@@ -14,8 +14,10 @@ def may_fit(fitting: Fitting, request: requests.Request) -> bool:
     tree, order = fitting.tree, fitting.tree.order
     if not order.size or (request.leader is not None and not fitting.pods(request.leader)[order].any()):
         return False
-    level = tree.levels.index(request.slices[0].level) if request.slices else tree.last
-    slices = _sums(tree, fitting.pods(request.pod)[order], tree.last, level) // request.slice_size
+    slices, level = fitting.pods(request.pod)[order], tree.last
+    if request.slices:
+        level = tree.levels.index(request.slices[0].level)
+        slices = _sums(tree, slices, tree.last, level) // request.slice_size
     top = request.level if request.mode is Mode.REQUIRED else None
     found = slices.sum() if top is None else _sums(tree, slices, level, tree.levels.index(top)).max()
     return int(found) >= request.count // request.slice_size
