@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from jobset.scheduler import amounts
 from jobset.scheduler.amounts import Amounts
 from jobset.scheduler.model import Cell, Run, Usage
+from jobset.scheduler.preemption import holdings
 from jobset.scheduler.topology import requests, results
 from jobset.scheduler.topology.domains import Ints
 from jobset.scheduler.topology.placing import Placer
@@ -67,7 +67,7 @@ class NodeTrial:
         self._needs = {name: amount for name, amount in needs.items() if amount}
         self._tree = trees[0]
         self._index = {run.workload.key: i for i, run in enumerate(candidates)}
-        self._parts = [_Holds(tree, candidates) for tree in trees]
+        self._parts = [holdings.Holdings(tree, candidates) for tree in trees]
         wanted = np.array([name in self._needs for name in self._tree.resources])
         self._freed = self._parts[0].sums()
         self._useful: list[bool] = self._freed[wanted].any(axis=0).tolist()
@@ -121,59 +121,6 @@ class NodeTrial:
         places = self._places(runs)
         for part in self._parts:
             part.change(places, sign)
-
-
-class _Holds:
-    """What candidates hold in a tree, as arrays: one entry for each node of each run."""
-
-    def __init__(self, tree: Tree, candidates: Sequence[Run]) -> None:
-        self._tree, self._many = tree, len(candidates)
-        kinds: dict[tuple[object, ...], int] = {}
-        vectors = []
-        owners, slots, kind = [], [], []
-        slot_of = tree.slot_of_node
-        for i, run in enumerate(candidates):
-            for name, held in run.admission.holds.items():
-                slot = slot_of(name)
-                # Nothing is gained on a node that is not in question.
-                if slot is None:
-                    continue
-                equal = (*held, *held.values())
-                if equal not in kinds:
-                    kinds[equal] = len(kinds)
-                    vectors.append(tree.vector({PODS: 0} | held))
-                owners.append(i)
-                slots.append(slot)
-                kind.append(kinds[equal])
-        self._owners, self._slots = np.array(owners, np.int64), np.array(slots, np.int64)
-        by_kind: Ints = np.array(vectors, np.int64).reshape(-1, len(tree.resources))
-        self._amounts: Ints = by_kind[np.array(kind, np.int64)].T.copy()
-        self._starts: Ints = np.searchsorted(self._owners, np.arange(self._many + 1))
-
-    def change(self, places: Ints, sign: int) -> None:
-        """Take, or give back, what those hold."""
-        first, many = self._starts[places], self._starts[places + 1] - self._starts[places]
-        # The entries of one run stand side by side: count on from the first of each.
-        entries = np.repeat(first - (many.cumsum() - many), many) + np.arange(many.sum())
-        self._tree.hold(self._slots[entries], sign * self._amounts[:, entries])
-
-    def sums(self) -> Ints:
-        """By resource and run."""
-        found: Ints = np.zeros((len(self._tree.resources), self._many), np.int64)
-        for row, held in enumerate(self._amounts):
-            np.add.at(found[row], self._owners, held)
-        return found
-
-    def clears(self, wanted: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
-        """By run: its part of what all candidates hold of a node, of the resource where it is largest, over nodes."""
-        parts = np.zeros(self._owners.size)
-        for held in self._amounts[wanted]:
-            by_slot: Ints = np.zeros(self._tree.width, np.int64)
-            np.add.at(by_slot, self._slots, held)
-            np.maximum(parts, held / np.maximum(by_slot[self._slots], 1), out=parts)
-        found = np.zeros(self._many)
-        np.add.at(found, self._owners, parts)
-        return found
 
 
 class QuotaTrial:

@@ -38,6 +38,12 @@ def test_B_04_nobody_goes_where_it_fits_already() -> None:
     assert victims({'n': 20, 'm': 1}, crowd, pods(gpus=1)) == []
 
 
+def test_without_candidates() -> None:
+    assert victims({'n': 1}, [], pods()) == []
+    assert victims({'n': 1}, [], pods(gpus=2)) is None
+    assert victims({'n': 1}, [run('nowhere', on={})], pods(gpus=2)) is None
+
+
 def test_B_05a_too_little_in_sum() -> None:
     runs = [run('a'), run('b', 1, {'n': 2})]
 
