@@ -165,6 +165,39 @@ def test_E_12_borrow_or_next_flavour(*, prefers_next: bool, asks: int, flavour: 
     assert (result.flavours['w'], result.borrowing, result.mode) == ({'cpu': flavour}, borrowing, Mode.FIT)
 
 
+def test_E_12_rather_borrow_from_nearby() -> None:
+    """Where each flavour has to be borrowed, the one comes first that the own team has."""
+    preemption = Preemption(prefers_next_flavour_to_borrowing=True)
+    queue = build.queue('a', {'reserved': 1, 'spot': 1}, 'team', preemption=preemption)
+    cohorts = [build.cohort('team', {'spot': 5}, 'all'), build.cohort('all', {'reserved': 5})]
+
+    result = assign(Quotas([queue], cohorts), queue, [(build.pod_set('w', 4),)], KINDS, oracle=never)
+
+    assert isinstance(result, Choice)
+    assert (result.flavours, result.borrowing) == ({'w': {'cpu': 'spot'}}, 1)
+
+
+def test_a_flavour_is_judged_by_its_worst_resource() -> None:
+    """CPUs are borrowed, GPUs are its own; and of memory there is not enough now."""
+    amounts = {'cpu': 1, 'gpu': 9, 'memory': 9}
+    queue = Queue(
+        name='a',
+        cohort='c',
+        groups=(ResourceGroup(resources=('memory', 'cpu', 'gpu'), flavours=('spot',)),),
+        quotas={Cell('spot', resource): build.quota(amount) for resource, amount in amounts.items()},
+    )
+    quotas = Quotas([queue], [build.cohort('c', {'spot': 4})])
+    shape = PodShape(amounts={'cpu': 1, 'gpu': 1, 'memory': 1})
+
+    def result() -> tuple[Mode, int]:
+        found = assign(quotas, queue, [(build.pod_set('w', 3, shape=shape),)], KINDS, oracle=never)
+        return found.mode, found.borrowing if isinstance(found, Choice) else -1
+
+    assert result() == (Mode.FIT, 1)
+    quotas.take('a', {Cell('spot', 'memory'): 7})
+    assert result() == (Mode.WAIT, -1)
+
+
 @pytest.mark.parametrize(
     ('asks', 'preemption', 'fair_sharing', 'mode'),
     [

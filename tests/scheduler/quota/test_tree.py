@@ -120,6 +120,7 @@ def test_each_step_is_as_the_formulas_say(
     queues, cohorts = tree
     quotas, oracle = Quotas(queues, cohorts), Oracle(queues, cohorts)
     held: list[tuple[str, Usage]] = []
+    amount = data.draw(st.integers(1, 20))
     assert quotas.problems == ()
     for number, asked in steps:
         gives_back = data.draw(st.booleans())
@@ -132,17 +133,17 @@ def test_each_step_is_as_the_formulas_say(
             quotas.take(name, usage)
             held.append((name, usage))
             sign = 1
-        for cell, amount in usage.items():
-            oracle.taken[name, cell] = oracle.taken.get((name, cell), 0) + sign * amount
+        for cell, part in usage.items():
+            oracle.taken[name, cell] = oracle.taken.get((name, cell), 0) + sign * part
         for queue in queues:
             for cell in CELLS:
                 available = oracle.available(queue, cell)
+                missing = amount - available
                 assert quotas.available(queue.name, cell) == available
                 assert quotas.potential(queue.name, cell) == oracle.potential(queue, cell)
-                missing = 3 - available
-                assert quotas.shortfall(queue.name, {cell: 3}) == ({cell: missing} if missing > 0 else {})
-                assert quotas.fits(queue.name, {cell: 3}) == (available >= 3)
-                assert quotas.borrowing(queue.name, {cell: 3}) == oracle.borrowing(queue, cell, 3)
+                assert quotas.shortfall(queue.name, {cell: amount}) == ({cell: missing} if missing > 0 else {})
+                assert quotas.fits(queue.name, {cell: amount}) == (available >= amount)
+                assert quotas.borrowing(queue.name, {cell: amount}) == oracle.borrowing(queue, cell, amount)
                 assert quotas.is_over_nominal(queue.name, [cell]) == (
                     oracle.usage(queue, cell) > oracle.quota(queue, cell).nominal
                 )
@@ -231,6 +232,15 @@ def test_nothing_is_given_back_where_a_part_was_never_taken() -> None:
         quotas.give_back('a', {CPU: 2, Cell('spot', 'cpu'): 1})
 
     assert quotas.available('a', CPU) == 3
+
+
+def test_what_a_queue_keeps_to_itself_does_not_come_from_its_cohort() -> None:
+    quotas = Quotas(
+        [build.queue('a', build.quota(4, lend=0), 'team'), build.queue('b', 9, 'all')],
+        [build.cohort('team', 2, 'all'), build.cohort('all')],
+    )
+
+    assert {amount: quotas.borrowing('a', {CPU: amount}) for amount in (4, 6, 7)} == {4: 0, 6: 1, 7: 2}
 
 
 def test_how_far_away_it_borrows() -> None:
