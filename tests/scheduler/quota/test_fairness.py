@@ -191,6 +191,34 @@ def test_each_turn_is_as_the_rules_say(
     assert left == {}
 
 
+def test_a_turn_is_lost_by_what_is_taken_meanwhile() -> None:
+    """Even of what a queue keeps to itself."""
+    alone = build.quota(3, lend=0)
+    quotas = Quotas(
+        [build.queue('a', alone, 'c'), build.queue('b', alone, 'c'), build.queue('lone', 1)], [build.cohort('c', 9)]
+    )
+    tournament = Tournament(quotas)
+    for each in (candidate('a', 2, submitted=1), candidate('b', 2, submitted=2), candidate('lone', 1)):
+        tournament.enter(each)
+    first = tournament.next_queue()
+    quotas.take('a', {CPU: 3})
+
+    assert [each and each.queue for each in (first, *iter(tournament.next_queue, None))] == ['lone', 'b', 'a']
+
+
+def test_a_cohort_stands_by_what_its_queue_does_not_have_itself() -> None:
+    """Of its 6, x keeps 4 to itself; the other 2 are its team's own."""
+    quotas = Quotas(
+        [build.queue('x', build.quota(4, lend=0), 'team'), build.queue('a', 0, 'all')],
+        [build.cohort('team', 3, 'all'), build.cohort('all', 9)],
+    )
+    tournament = Tournament(quotas)
+    tournament.enter(candidate('x', 6))
+    tournament.enter(candidate('a', 1, priority=1))
+
+    assert [each.queue for each in iter(tournament.next_queue, None)] == ['x', 'a']
+
+
 def test_who_comes_later_takes_part_at_once() -> None:
     quotas = Quotas([build.queue('a', 1, 'c'), build.queue('b', 1, 'c'), build.queue('lone', 1)])
     tournament = Tournament(quotas)
