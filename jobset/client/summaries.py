@@ -9,7 +9,7 @@ from jobset.api import types
 from jobset.client import observed, waits
 from jobset.client.families import Family
 from jobset.client.waits import Wait
-from jobset.core import conditions
+from jobset.core import conditions, rounds, singles
 
 
 class Phase(enum.StrEnum):
@@ -72,7 +72,7 @@ class Summary:
 
     restarts: int = 0
     counted: int = 0
-    """Restarts that count towards the maximum."""
+    """Restarts that count towards the maximum: of the whole, of single Jobs and in place."""
 
     max_restarts: int = 0
     groups: Sequence[Group] = ()
@@ -99,7 +99,7 @@ def of(family: Family) -> Summary:
         phase=_phase(family, ending),
         message=ending.message if ending else '',
         restarts=status.restarts,
-        counted=status.restarts_count_towards_max,
+        counted=status.restarts_count_towards_max + singles.counted(status) + rounds.counted(status),
         max_restarts=policy.max_restarts if policy else 0,
         groups=[_group(family, group) for group in jobset.spec.replicated_jobs],
         waits=waits.of(family),

@@ -53,6 +53,17 @@ def test_phase(obj: dict[str, Any], parts: dict[str, Any], phase: Phase) -> None
     assert summaries.of(facts.family(facts.jobset(facts.group('train'), **obj), **parts)).phase is phase
 
 
+def test_restarts_of_single_jobs_count_like_those_of_the_whole() -> None:
+    entry = facts.counts('train', ready=2) | {'jobRestarts': [2, 3], 'jobRestartsCountTowardsMax': [0, 2]}
+    obj = facts.jobset(
+        facts.group('train', replicas=2),
+        failurePolicy={'maxRestarts': 9},
+        status={'restarts': 1, 'restartsCountTowardsMax': 1, 'replicatedJobsStatus': [entry]},
+    )
+
+    assert summaries.of(facts.family(obj)).counted == 3
+
+
 def test_counts_and_times() -> None:
     obj = facts.jobset(
         facts.group('prep'),
