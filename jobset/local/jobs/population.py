@@ -31,12 +31,12 @@ def clear(view: View, *, is_counted: bool) -> Change:
 def adjust(view: View, record: backoff.Record) -> Change:
     """As many as the Job asks for at the moment."""
     active = len(view.active)
-    # Where the ends of pods are awaited, those that are ending still have their place.
-    leaving = len(view.terminating) if replacement.waits_for_ends(view.job) else 0
     wanted = _wanted(view)
-    surplus = removal.choose(view.job, view.active, max(0, active + leaving - wanted))
+    surplus = removal.choose(view.job, view.active, max(0, active - wanted))
     if surplus:
         return _deletions(surplus[: keys.BATCH_PODS], is_counted=False)
+    # Where the ends of pods are awaited, those that are ending still have their place.
+    leaving = len(view.terminating) if replacement.waits_for_ends(view.job) else 0
     missing = min(wanted - leaving - active, keys.BATCH_PODS)
     if missing <= 0:
         return NONE

@@ -141,6 +141,15 @@ def test_duplicated_index_is_removed_before_others_are_made() -> None:
     assert found.create == ()
 
 
+@pytest.mark.parametrize('policy', ['Failed', 'TerminatingOrFailed'])
+def test_pod_that_is_ending_takes_no_other_one_with_it_when_a_job_shrinks(policy: str) -> None:
+    its = indexed(2, podReplacementPolicy=policy)
+
+    found = _sync(its, pod('a', index=0), pod('b', index=1), pod('c', index=2, deleted=True))
+
+    assert (found.delete, found.create) == ((), ())
+
+
 def test_record_is_of_the_pods_that_are_counted() -> None:
     found = _sync(_running(), pod(phase='Failed', finished=-3))
 
