@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from jobset.scheduler import model, rules, seats, sizes
+from jobset.scheduler.amounts import Amounts
 from jobset.scheduler.books import Books, Promise
 from jobset.scheduler.quota import flavours
 from jobset.scheduler.topology.results import Assignment, Invalid, NoRoom
@@ -81,6 +82,13 @@ def bigger(books: Books, run: model.Run, settings: rules.Rules) -> model.Admissi
         if found is not None:
             return found
     return None
+
+
+def can_hold(books: Books, run: model.Run, holds: Mapping[str, Amounts]) -> bool:
+    """Whether a JobSet that runs could hold this in place of what it holds; what stays as it is needs no room."""
+    changed = {name: each for name, each in holds.items() if each != run.admission.holds.get(name)}
+    with books.ledger.without([run.workload.key]):
+        return books.ledger.pools.has_room(changed)
 
 
 def placement(settings: rules.Rules) -> Settings:
@@ -189,9 +197,8 @@ def _grown(books: Books, run: model.Run, counts: Mapping[str, int], settings: ru
             return None
         assignments[name] = answer
     holds = seats.holds(stages, assignments)
-    with books.ledger.without([run.workload.key]):
-        if not books.ledger.pools.has_room(holds):
-            return None
+    if not can_hold(books, run, holds):
+        return None
     return msgspec.structs.replace(
         run.admission, assignments=assignments, counts=dict(counts), usage=wanted, holds=holds
     )

@@ -21,7 +21,6 @@ from jobset.scheduler.verdicts import PERMANENT, Cause, Verdict
 _CAPACITY: Final = frozenset({Cause.QUOTA_USED, Cause.NO_ROOM})
 """Causes that go away when others let go of what they have."""
 
-
 _PREEMPTED: Final = 'Preempted'
 
 

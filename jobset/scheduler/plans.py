@@ -13,8 +13,6 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     admission: model.Admission
     waited: float
     """Seconds since it was submitted."""
-    passed: tuple[str, ...] = ()
-    """JobSets with a reservation that it passes without delaying them."""
 
 
 class Evict(msgspec.Struct, frozen=True, kw_only=True):

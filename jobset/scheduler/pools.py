@@ -98,10 +98,6 @@ class Pools:
         for name in self._holds.pop(owner, {}):
             self._owners[name].discard(owner)
 
-    def owners_on(self, name: str) -> frozenset[str]:
-        """Who holds something on a node."""
-        return frozenset(self._owners.get(name, ()))
-
     def has_room(self, holds: Mapping[str, Amounts]) -> bool:
         """Whether all of this is free on nodes that pods may go to."""
         tree = self._placers[FLAT.name].tree

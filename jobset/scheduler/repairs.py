@@ -20,12 +20,10 @@ def mend(books: Books, now: float, settings: rules.Rules) -> Iterator[plans.Deci
     broken = [(run, lost) for run in books.runs.values() if run.eviction is None and (lost := _lost(books, run))]
     for run, lost in sorted(broken, key=lambda each: (-each[0].workload.priority, each[0].workload.submitted)):
         moved = _moved(books, run, lost, settings)
-        if moved is not None:
-            admission = msgspec.structs.replace(
-                run.admission,
-                assignments=moved,
-                holds=seats.holds(sizes.sized(run.workload.stages, run.admission.counts), moved),
-            )
+        holds = moved and seats.holds(sizes.sized(run.workload.stages, run.admission.counts), moved)
+        # Each pod set was given a place by itself: together they may want the same room.
+        if moved and holds and admitting.can_hold(books, run, holds):
+            admission = msgspec.structs.replace(run.admission, assignments=moved, holds=holds)
             books.run(msgspec.structs.replace(run, admission=admission))
             changed = {name: each for name, each in moved.items() if each != run.admission.assignments[name]}
             yield plans.Move(key=run.workload.key, admission=admission, moved=changed, lost=lost)

@@ -69,28 +69,13 @@ class Line:
         self._open: set[Shape] = set()
         self._aside: set[Shape] = set()
 
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._entries
-
     def __iter__(self) -> Iterator[model.Workload]:
         """All of them, the first in line first."""
         return (self._entries[place.key].workload for place in self._places)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether there is anyone to look at."""
-        return bool(self._open)
-
     def workload(self, key: str) -> model.Workload:
         """The workload of that key. Raises :class:`KeyError` where it does not wait."""
         return self._entries[key].workload
-
-    def position(self, key: str) -> int:
-        """How many stand before it."""
-        return bisect.bisect_left(self._places, self._entries[key].place)
 
     def add(self, workload: model.Workload) -> None:
         """Let a workload wait, or change what is known of one that does. What is new is looked at."""

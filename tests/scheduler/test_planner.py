@@ -340,6 +340,21 @@ def test_scenario_22_a_gang_is_repaired_before_new_work_of_its_rank() -> None:
     )
 
 
+def test_two_pod_sets_of_a_gang_do_not_move_into_the_same_room() -> None:
+    plan = planning([node('a', 2)])
+    plan.books.submit(job('gang', pods(name='v'), pods(name='w')))
+    assert plan.cycle(1).starts == ('a/gang',)
+    plan.books.remove_node('a')
+    plan.books.set_node(node('b', 1))
+    assert plan.cycle(2).decisions == ()
+
+    plan.books.set_node(node('b', 2))
+
+    (move,) = plan.cycle(3).decisions
+    assert isinstance(move, plans.Move)
+    assert dict(move.admission.holds) == {'b': {GPU: 2, 'pods': 2}}
+
+
 def test_a_gang_that_cannot_be_repaired_is_evicted_where_that_is_wanted() -> None:
     gang = running(job('gang', pods(2)), 'a', 'b')
     plan = planning([node('a', 1), node('b', 1)], gang, settings=rules.Rules(repair_waits=False))
